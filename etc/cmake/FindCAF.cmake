@@ -1,0 +1,28 @@
+# Finds CAF 0.17 as Debian ships it (no CMake config of its own): targets CAF::core, CAF::io, CAF::openssl.
+find_package(Threads REQUIRED)
+find_path(CAF_INCLUDE_DIR caf/config.hpp)
+if(CAF_INCLUDE_DIR)
+  # CAF_VERSION is one number there: 1706 means 0.17.6.
+  file(STRINGS "${CAF_INCLUDE_DIR}/caf/config.hpp" _caf_line REGEX "^#define CAF_VERSION [0-9]+")
+  string(REGEX REPLACE ".* " "" _caf_number "${_caf_line}")
+  if(_caf_number)
+    math(EXPR _caf_major "${_caf_number} / 10000")
+    math(EXPR _caf_minor "${_caf_number} / 100 % 100")
+    math(EXPR _caf_patch "${_caf_number} % 100")
+    set(CAF_VERSION ${_caf_major}.${_caf_minor}.${_caf_patch})
+  endif()
+endif()
+foreach(_caf_part core io openssl)
+  find_library(CAF_${_caf_part}_LIBRARY caf_${_caf_part})
+  if(CAF_${_caf_part}_LIBRARY)
+    set(CAF_${_caf_part}_FOUND TRUE)
+    if(NOT TARGET CAF::${_caf_part})
+      add_library(CAF::${_caf_part} UNKNOWN IMPORTED)
+      set_target_properties(CAF::${_caf_part} PROPERTIES
+        IMPORTED_LOCATION ${CAF_${_caf_part}_LIBRARY} INTERFACE_LINK_LIBRARIES Threads::Threads)
+    endif()
+  endif()
+endforeach()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(CAF REQUIRED_VARS CAF_INCLUDE_DIR CAF_core_LIBRARY
+                                  VERSION_VAR CAF_VERSION HANDLE_COMPONENTS)

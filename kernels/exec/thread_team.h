@@ -1,0 +1,45 @@
+// A fixed team of threads that run one function together and meet again. Waiting threads spin briefly, then park.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+namespace pantheon::kernels {
+
+class ThreadTeam {
+  public:
+    /// n_threads ≥ 1 counts the caller, which works too: n_threads − 1 threads are started.
+    explicit ThreadTeam(int n_threads);
+    ~ThreadTeam();
+    ThreadTeam(const ThreadTeam&) = delete;
+    ThreadTeam& operator=(const ThreadTeam&) = delete;
+
+    int n_threads() const;
+
+    /// Calls fn(context, thread) once on each thread, thread in 0 … n_threads − 1, and returns when all have
+    /// returned. One caller at a time. fn must not throw and must not call run() again.
+    void run(void (*fn)(void* context, int thread), void* context);
+
+    /// Splits [0, n) into items that threads take in grains of `grain`; body(begin, end) for each. The split never
+    /// changes what is computed for an item.
+    template <class Body>
+    void parallel_for(std::int64_t n, std::int64_t grain, Body&& body);
+
+  private:
+    struct Impl;
+    void run_ranges(std::int64_t n, std::int64_t grain, void (*fn)(void*, std::int64_t, std::int64_t), void* context);
+    std::unique_ptr<Impl> impl_;
+};
+
+template <class Body>
+void ThreadTeam::parallel_for(std::int64_t n, std::int64_t grain, Body&& body) {
+    run_ranges(
+        n, grain,
+        [](void* context, std::int64_t begin, std::int64_t end) {
+            (*static_cast<std::remove_reference_t<Body>*>(context))(begin, end);
+        },
+        &body);
+}
+
+}  // namespace pantheon::kernels

@@ -1,0 +1,68 @@
+// What a die runs: one share of a model's layers with the states of its slots, stepped for rows of any slots at once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/ids.h"
+#include "runtime/base/status.h"
+
+namespace pantheon::model {
+
+class Weights;  // model/qwen35moe/weights.h
+
+enum class Backend { ref };
+enum class KvFormat { f32, f16 };
+
+struct ExecutorConfig {
+    Backend backend = Backend::ref;
+    int n_threads = 1;
+    int n_slots = 1;
+    int n_ctx = 4096;  // KV rows a slot may hold
+    KvFormat kv_format = KvFormat::f16;
+};
+
+enum class WantLogits { none, last, all };
+
+/// Consecutive tokens of one slot within a step.
+struct StepRun {
+    SlotId slot;
+    std::int32_t pos = 0;  // absolute position of tokens[0]; must be the slot's length
+    std::vector<TokenId> tokens;
+    WantLogits logits = WantLogits::last;
+};
+
+/// Rows of raw logits, f32 [n_rows, n_vocab], in the order of the runs; valid until the next step.
+struct StepLogits {
+    std::int64_t n_rows = 0;
+    std::int64_t n_vocab = 0;
+    const float* data = nullptr;
+    std::span<const float> row(std::int64_t i) const {
+        return {data + i * n_vocab, static_cast<std::size_t>(n_vocab)};
+    }
+};
+
+class Executor {
+  public:
+    static Result<std::unique_ptr<Executor>> create(std::shared_ptr<const Weights> weights, const ExecutorConfig& config);
+    virtual ~Executor() = default;
+
+    /// Gives the slot a fresh sequence of length 0: states zero, no KV. failed_precondition when it is bound.
+    virtual Status bind(SlotId slot) = 0;
+    /// Ends the slot's sequence and frees what it held. Harmless when it is not bound.
+    virtual void release(SlotId slot) = 0;
+    /// Tokens evaluated so far; −1 when the slot is not bound.
+    virtual std::int32_t length(SlotId slot) const = 0;
+
+    /// One pass over the weights for all runs. At most one run a slot. On an error no slot has changed
+    /// (invalid_argument, failed_precondition: the plan was wrong; resource_exhausted: past n_ctx).
+    virtual Result<StepLogits> step(std::span<const StepRun> runs) = 0;
+
+    virtual std::uint64_t kv_used_bytes() const = 0;
+    virtual std::uint64_t kv_pool_bytes() const = 0;  // what n_slots × n_ctx rows would take
+};
+
+}  // namespace pantheon::model
