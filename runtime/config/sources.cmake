@@ -1,0 +1,12 @@
+add_library(pantheon_config STATIC
+  config/diff.cpp
+  config/host_defaults.cpp
+  config/key_checks.cpp
+  config/key_value.cpp
+  config/load.cpp
+  config/nearest.cpp
+  config/schema.cpp
+  config/toml_tree.cpp)
+target_link_libraries(pantheon_config PUBLIC pantheon_base PRIVATE tomlplusplus::tomlplusplus)
+set_source_files_properties(config/host_defaults.cpp PROPERTIES
+  COMPILE_DEFINITIONS "PANTHEON_DATA_DIR=\"${CMAKE_INSTALL_FULL_DATADIR}/pantheon\"")

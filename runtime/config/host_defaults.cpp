@@ -1,0 +1,141 @@
+#include "runtime/config/host_defaults.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+namespace pantheon::config {
+namespace {
+
+std::optional<std::string> first_line(const std::string& path) {
+    std::ifstream in(path);
+    std::string line;
+    if (!std::getline(in, line)) return std::nullopt;
+    return line;
+}
+
+/// The CPUs this process may run on. A machine may have more than a fixed cpu_set_t holds.
+std::vector<int> allowed_cpus() {
+    for (int n_cpus = 1024; n_cpus <= 1 << 20; n_cpus *= 2) {
+        cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(n_cpus));
+        if (set == nullptr) break;
+        const std::size_t n_bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(n_cpus));
+        CPU_ZERO_S(n_bytes, set);
+        std::vector<int> cpus;
+        const bool is_read = sched_getaffinity(0, n_bytes, set) == 0;
+        for (int cpu = 0; is_read && cpu < n_cpus; ++cpu)
+            if (CPU_ISSET_S(static_cast<std::size_t>(cpu), n_bytes, set)) cpus.push_back(cpu);
+        CPU_FREE(set);
+        if (is_read) return cpus;
+    }
+    return {0};
+}
+
+std::optional<std::int64_t> ceil_ratio(double quota, double period) {
+    if (!(quota > 0) || !(period > 0)) return std::nullopt;
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>((quota + period - 1) / period));
+}
+
+/// cpu.max: "max 100000" or "150000 100000".
+std::optional<std::int64_t> quota_v2(const std::string& dir) {
+    const auto line = first_line(dir + "/cpu.max");
+    if (!line) return std::nullopt;
+    std::istringstream in(*line);
+    double quota = 0;
+    double period = 0;
+    if (!(in >> quota >> period)) return std::nullopt;  // "max"
+    return ceil_ratio(quota, period);
+}
+
+std::optional<std::int64_t> quota_v1(const std::string& dir) {
+    const auto quota = first_line(dir + "/cpu.cfs_quota_us");
+    const auto period = first_line(dir + "/cpu.cfs_period_us");
+    if (!quota || !period) return std::nullopt;
+    return ceil_ratio(std::atof(quota->c_str()), std::atof(period->c_str()));
+}
+
+bool has_controller(std::string_view list, std::string_view name) {
+    while (!list.empty()) {
+        const std::size_t comma = list.find(',');
+        if (list.substr(0, comma) == name) return true;
+        if (comma == std::string_view::npos) break;
+        list.remove_prefix(comma + 1);
+    }
+    return false;
+}
+
+}  // namespace
+
+Environment process_environment() {
+    return [](std::string_view name) -> std::optional<std::string> {
+        const char* value = std::getenv(std::string(name).c_str());
+        if (value == nullptr || *value == '\0') return std::nullopt;
+        return value;
+    };
+}
+
+std::optional<std::string> default_endpoint(const Environment& env) {
+    const auto user_dir = env("XDG_RUNTIME_DIR");
+    // systemd sets RUNTIME_DIRECTORY for its services; below XDG_RUNTIME_DIR it was a user's own manager.
+    // INVOCATION_ID alone says less: shells of a desktop inherit one.
+    const auto runtime_directory = env("RUNTIME_DIRECTORY");
+    if (runtime_directory && !(user_dir && runtime_directory->starts_with(*user_dir)))
+        return std::string(kServiceEndpoint);
+    if (user_dir) return "ipc://" + *user_dir + "/pantheond.sock";
+    if (env("INVOCATION_ID")) return std::string(kServiceEndpoint);
+    return std::nullopt;
+}
+
+std::vector<std::string> client_endpoints(const Environment& env) {
+    std::vector<std::string> endpoints;
+    if (const auto user_dir = env("XDG_RUNTIME_DIR"))
+        endpoints.push_back("ipc://" + *user_dir + "/pantheond.sock");
+    endpoints.emplace_back(kServiceEndpoint);
+    return endpoints;
+}
+
+std::int64_t physical_cores(const std::vector<int>& cpus, const std::string& root) {
+    std::set<std::string> cores;
+    for (const int cpu : cpus) {
+        const std::string dir = root + "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
+        cores.insert(first_line(dir + "thread_siblings_list").value_or("alone " + std::to_string(cpu)));
+    }
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(cores.size()));
+}
+
+std::optional<std::int64_t> cgroup_cpu_quota(const std::string& root) {
+    std::optional<std::int64_t> tightest;
+    std::ifstream in(root + "/proc/self/cgroup");
+    for (std::string line; std::getline(in, line);) {  // "0::/a/b" or "4:cpu,cpuacct:/a/b"
+        const std::size_t first = line.find(':');
+        const std::size_t second = line.find(':', first + 1);
+        if (first == std::string::npos || second == std::string::npos) continue;
+        const std::string controllers = line.substr(first + 1, second - first - 1);
+        const bool is_v2 = controllers.empty();
+        if (!is_v2 && !has_controller(controllers, "cpu")) continue;
+        const std::string mount = root + "/sys/fs/cgroup" + (is_v2 ? "" : "/cpu");
+        // A limit on any ancestor binds too.
+        for (std::string path = line.substr(second + 1);; path.resize(path.rfind('/'))) {
+            if (path == "/") path.clear();
+            const auto quota = is_v2 ? quota_v2(mount + path) : quota_v1(mount + path);
+            if (quota && (!tightest || *quota < *tightest)) tightest = quota;
+            if (path.find('/') == std::string::npos) break;
+        }
+    }
+    return tightest;
+}
+
+HostDefaults host_defaults() {
+    HostDefaults host;
+    host.model_path = PANTHEON_DATA_DIR "/model.gguf";
+    host.endpoint = default_endpoint(process_environment());
+    host.n_cores = physical_cores(allowed_cpus());
+    if (const auto quota = cgroup_cpu_quota()) host.n_cores = std::min(host.n_cores, *quota);
+    return host;
+}
+
+}  // namespace pantheon::config

@@ -1,0 +1,44 @@
+// Defaults that depend on the host and on how the process was started. Read once and passed in, so that
+// loading a file is a pure function of its text and these.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pantheon::config {
+
+struct HostDefaults {
+    std::string model_path;               // the embedded model's place below the install prefix
+    std::optional<std::string> endpoint;  // nothing: no sensible place for a socket
+    std::int64_t n_cores = 1;             // physical cores that affinity and cgroup allow
+};
+
+HostDefaults host_defaults();
+
+/// A variable's value, or nothing when it is unset or empty.
+using Environment = std::function<std::optional<std::string>(std::string_view name)>;
+Environment process_environment();
+
+/// Where the system service listens.
+inline constexpr std::string_view kServiceEndpoint = "ipc:///run/pantheon/pantheond.sock";
+
+/// Where the daemon listens unless told otherwise: kServiceEndpoint for a service of the system's systemd,
+/// else $XDG_RUNTIME_DIR/pantheond.sock, else nothing.
+std::optional<std::string> default_endpoint(const Environment& env);
+
+/// Where the client looks unless told otherwise, in this order: the user's own daemon, the system's.
+std::vector<std::string> client_endpoints(const Environment& env);
+
+/// Distinct physical cores among `cpus` (siblings of a core count once; a CPU without topology files counts
+/// as a core), by the files below `root` + "/sys/devices/system/cpu".
+std::int64_t physical_cores(const std::vector<int>& cpus, const std::string& root = "");
+
+/// The tightest CPU quota of this process's cgroup and its ancestors, in whole CPUs rounded up; nothing when
+/// there is none. Reads root + "/proc/self/cgroup" and root + "/sys/fs/cgroup", versions 1 and 2.
+std::optional<std::int64_t> cgroup_cpu_quota(const std::string& root = "");
+
+}  // namespace pantheon::config

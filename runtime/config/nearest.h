@@ -1,0 +1,16 @@
+// The known name that was probably meant.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace pantheon::config {
+
+/// Edits from one name to the other: insert, delete, replace, swap of neighbours; '-' and '_' are the same,
+/// and so are the two cases of a letter.
+int edit_distance(std::string_view a, std::string_view b);
+
+/// The name with the fewest edits, the first one on ties; empty when there are none.
+std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known);
+
+}  // namespace pantheon::config

@@ -1,0 +1,329 @@
+#include "runtime/config/schema.h"
+
+#include "runtime/config/key_checks.h"
+
+namespace pantheon::config {
+namespace {
+
+template <auto Section, auto Member>
+auto& at(Config& config, std::size_t) {
+    return config.*Section.*Member;
+}
+template <auto Member>
+auto& of_engine(Config& config, std::size_t engine) {
+    return config.engines[engine].*Member;
+}
+
+/// "auto" that is left open: who uses the value decides.
+template <auto Section, auto Member>
+Status leave_open(Config& config, std::size_t, const HostDefaults&) {
+    (config.*Section.*Member).reset();
+    return {};
+}
+
+Status leave_split_open(Config& config, std::size_t engine, const HostDefaults&) {
+    config.engines[engine].split.reset();
+    return {};
+}
+
+constexpr Choice kKvFormats[] = {{"f32"}, {"f16"}, {"q8_0", false}, {"q4_0", false}};    // model::KvFormat
+constexpr Choice kOverflows[] = {{"stop"}, {"slide", false}};                            // KvOverflow
+constexpr Choice kLogLevels[] = {{"debug"}, {"info"}, {"warning"}, {"error"}, {"off"}};  // LogLevel
+static_assert(static_cast<int>(model::KvFormat::f32) == 0 && static_cast<int>(model::KvFormat::f16) == 1);
+static_assert(static_cast<int>(LogLevel::debug) == 0 && static_cast<int>(LogLevel::off) == 4);
+
+template <auto Section, auto Member>
+ChoiceField choice(std::span<const Choice> choices) {
+    return {choices,
+            [](Config& config, std::size_t index) {
+                auto& value = config.*Section.*Member;
+                value = static_cast<std::remove_reference_t<decltype(value)>>(index);
+            },
+            [](const Config& config) { return static_cast<std::size_t>(config.*Section.*Member); }};
+}
+
+constexpr double kMaxBytes = 9007199254740992.0;  // 2^53: exact in a double
+
+const KeyRow kRows[] = {
+    {.path = "model.path",
+     .field = at<&Config::model, &ModelSection::path>,
+     .fallback = "\"auto\"",
+     .reload = Reload::live,
+     .help = "the GGUF file to serve; any shard's path opens a split set",
+     .auto_meaning = "the embedded model, share/pantheon/model.gguf below the install prefix",
+     .apply_auto = auto_model_path,
+     .check = check_model_path},
+
+    {.path = "ipc.endpoint",
+     .field = at<&Config::ipc, &IpcSection::endpoint>,
+     .fallback = "\"auto\"",
+     .help = "where clients connect",
+     .auto_meaning = "ipc:///run/pantheon/pantheond.sock as a system service, else "
+                     "ipc://$XDG_RUNTIME_DIR/pantheond.sock",
+     .apply_auto = auto_endpoint,
+     .check = check_endpoint},
+    {.path = "ipc.max_unread",
+     .field = at<&Config::ipc, &IpcSection::max_unread>,
+     .fallback = "1024",
+     .range = Range{1, 1000000},
+     .unit = "events",
+     .help = "events that may wait in the daemon for a client that does not read"},
+    {.path = "ipc.stall_ms",
+     .field = at<&Config::ipc, &IpcSection::stall>,
+     .fallback = "30000",
+     .range = Range{1, 3600000},
+     .unit = "ms",
+     .help = "how long a stream may stay unread before it is cancelled"},
+    {.path = "ipc.admins",
+     .field = at<&Config::ipc, &IpcSection::admins>,
+     .fallback = "[]",
+     .help = "users, by name or number, who may reload and drain, besides root and the daemon's own",
+     .check = check_admins},
+
+    {.path = "engine.name",
+     .field = of_engine<&EngineSection::name>,
+     .fallback = "\"main\"",
+     .help = "what status and logs call the engine",
+     .check = check_engine_name},
+    {.path = "engine.dies",
+     .field = of_engine<&EngineSection::dies>,
+     .fallback = "[\"cpu\"]",
+     .help =
+         "the devices that run the model: \"cpu\" is the host; \"ref\" is the host with the exact reference "
+         "kernels, which \"cpu\" uses too in this version",
+     .check = check_dies},
+    {.path = "engine.slots",
+     .field = of_engine<&EngineSection::slots>,
+     .fallback = "16",
+     .range = Range{1, 16},
+     .unit = "slots",
+     .help = "sequences that may run at once; fewer do if kv.pool_bytes is small"},
+    {.path = "engine.split",
+     .field = of_engine<&EngineSection::split>,
+     .fallback = "\"auto\"",
+     .range = Range{1, 1024},
+     .unit = "layers",
+     .help = "layers on the first of two dies",
+     .auto_meaning = "half of them",
+     .apply_auto = leave_split_open,
+     .awaits = "an engine of two dies"},
+    {.path = "engine.multiplex",
+     .field = of_engine<&EngineSection::multiplex>,
+     .fallback = "\"off\"",
+     .help = "\"exclusive\": only one die can be reached at a time",
+     .awaits = "an engine of two dies"},
+    {.path = "placement.split",
+     .field = of_engine<&EngineSection::split>,
+     .fallback = "\"auto\"",
+     .range = Range{1, 1024},
+     .unit = "layers",
+     .help = "the same as engine.split, for a configuration with one engine",
+     .auto_meaning = "half of them",
+     .apply_auto = leave_split_open,
+     .awaits = "an engine of two dies",
+     .alias_of = "engine.split"},
+
+    {.path = "cpu.threads",
+     .field = at<&Config::cpu, &CpuSection::threads>,
+     .fallback = "\"auto\"",
+     .range = Range{1, 1024},
+     .unit = "threads",
+     .help = "compute threads of a host die",
+     .auto_meaning = "the physical cores that affinity and cgroup allow",
+     .apply_auto = [](Config& config, std::size_t, const HostDefaults& host) -> Status {
+         config.cpu.threads = host.n_cores;
+         return {};
+     }},
+    {.path = "cpu.repack",
+     .field = at<&Config::cpu, &CpuSection::repack>,
+     .fallback = "false",
+     .help = "keep a second copy of weights in a faster layout",
+     .awaits = "repacking"},
+
+    {.path = "kv.n_ctx",
+     .field = at<&Config::kv, &KvSection::n_ctx>,
+     .fallback = "4096",
+     .range = Range{16, 262144},
+     .unit = "tokens",
+     .help = "KV rows a slot may hold: prompt and answer together"},
+    {.path = "kv.format",
+     .field = choice<&Config::kv, &KvSection::format>(kKvFormats),
+     .fallback = "\"f16\"",
+     .help = "how keys and values are stored"},
+    {.path = "kv.sink",
+     .field = at<&Config::kv, &KvSection::sink>,
+     .fallback = "16",
+     .range = Range{0, 262144},
+     .unit = "tokens",
+     .help = "first rows that q4_0 keeps in f16 and sliding never overwrites",
+     .awaits = "q4_0 KV"},
+    {.path = "kv.window",
+     .field = at<&Config::kv, &KvSection::window>,
+     .fallback = "128",
+     .range = Range{0, 262144},
+     .unit = "tokens",
+     .help = "last rows that q4_0 keeps in f16",
+     .awaits = "q4_0 KV"},
+    {.path = "kv.overflow",
+     .field = choice<&Config::kv, &KvSection::overflow>(kOverflows),
+     .fallback = "\"stop\"",
+     .help = "at n_ctx: end with finish \"length\", or overwrite the oldest rows"},
+    {.path = "kv.pool_bytes",
+     .field = at<&Config::kv, &KvSection::pool_bytes>,
+     .fallback = "\"auto\"",
+     .range = Range{1, kMaxBytes},
+     .unit = "bytes",
+     .help = "memory for keys and values of all slots together",
+     .auto_meaning = "enough for slots × n_ctx rows, at most half of the free memory",
+     .apply_auto = leave_open<&Config::kv, &KvSection::pool_bytes>},
+
+    {.path = "die.hang_ms",
+     .field = at<&Config::die, &DieSection::hang>,
+     .fallback = "10000",
+     .range = Range{1, 3600000},
+     .unit = "ms",
+     .help = "a step that takes longer: the die is fenced, and the process restarts if it does not answer"},
+
+    {.path = "scheduler.max_gap_ms",
+     .field = at<&Config::scheduler, &SchedulerSection::max_gap>,
+     .fallback = "200",
+     .range = Range{1, 60000},
+     .unit = "ms",
+     .reload = Reload::live,
+     .help = "longest pause that a running stream should see while another prompt is read"},
+    {.path = "scheduler.queue",
+     .field = at<&Config::scheduler, &SchedulerSection::queue>,
+     .fallback = "64",
+     .range = Range{1, 100000},
+     .unit = "requests",
+     .reload = Reload::live,
+     .help = "requests that may wait; one more is answered resource_exhausted"},
+
+    {.path = "sessions.every",
+     .field = at<&Config::sessions, &SessionsSection::every>,
+     .fallback = "0",
+     .range = Range{0, 262144},
+     .unit = "tokens",
+     .reload = Reload::live,
+     .help = "distance of state checkpoints; 0: none",
+     .awaits = "the prefix cache"},
+    {.path = "sessions.bytes",
+     .field = at<&Config::sessions, &SessionsSection::bytes>,
+     .fallback = "0",
+     .range = Range{0, kMaxBytes},
+     .unit = "bytes",
+     .reload = Reload::live,
+     .help = "host memory for state checkpoints; 0: none",
+     .awaits = "the prefix cache"},
+    {.path = "sessions.dir",
+     .field = at<&Config::sessions, &SessionsSection::dir>,
+     .fallback = "\"\"",
+     .help = "where state checkpoints spill to; empty: nowhere",
+     .awaits = "the prefix cache"},
+
+    {.path = "limits.max_tokens",
+     .field = at<&Config::limits, &LimitsSection::max_tokens>,
+     .fallback = "4096",
+     .range = Range{1, 262144},
+     .unit = "tokens",
+     .reload = Reload::live,
+     .help = "answer length of a request that names none"},
+
+    {.path = "sampling.temperature",
+     .field = at<&Config::sampling, &SamplingSection::temperature>,
+     .fallback = "\"auto\"",
+     .range = Range{0, 100},
+     .reload = Reload::live,
+     .help = "divides the logits; 0 takes the most likely token",
+     .auto_meaning = "the model file's general.sampling.temp, else 1.0",
+     .apply_auto = leave_open<&Config::sampling, &SamplingSection::temperature>},
+    {.path = "sampling.top_k",
+     .field = at<&Config::sampling, &SamplingSection::top_k>,
+     .fallback = "\"auto\"",
+     .range = Range{0, 2147483647},
+     .unit = "tokens",
+     .reload = Reload::live,
+     .help = "only the k most likely tokens; 0 is off",
+     .auto_meaning = "the model file's general.sampling.top_k, else 20",
+     .apply_auto = leave_open<&Config::sampling, &SamplingSection::top_k>},
+    {.path = "sampling.top_p",
+     .field = at<&Config::sampling, &SamplingSection::top_p>,
+     .fallback = "\"auto\"",
+     .range = Range{0, 1, true},
+     .reload = Reload::live,
+     .help = "only the most likely tokens that together have this probability; 1 is off",
+     .auto_meaning = "the model file's general.sampling.top_p, else 0.95",
+     .apply_auto = leave_open<&Config::sampling, &SamplingSection::top_p>},
+    {.path = "sampling.min_p",
+     .field = at<&Config::sampling, &SamplingSection::min_p>,
+     .fallback = "\"auto\"",
+     .range = Range{0, 1},
+     .reload = Reload::live,
+     .help = "only tokens at least this likely relative to the most likely one; 0 is off",
+     .auto_meaning = "the model file's general.sampling.min_p, else 0",
+     .apply_auto = leave_open<&Config::sampling, &SamplingSection::min_p>},
+    {.path = "sampling.repeat_penalty",
+     .field = at<&Config::sampling, &SamplingSection::repeat_penalty>,
+     .fallback = "\"auto\"",
+     .range = Range{0, 100, true},
+     .reload = Reload::live,
+     .help = "divides positive and multiplies negative logits of the last 64 tokens; 1 is off",
+     .auto_meaning = "1",
+     .apply_auto = leave_open<&Config::sampling, &SamplingSection::repeat_penalty>},
+    {.path = "sampling.presence_penalty",
+     .field = at<&Config::sampling, &SamplingSection::presence_penalty>,
+     .fallback = "\"auto\"",
+     .range = Range{-100, 100},
+     .reload = Reload::live,
+     .help = "subtracted from the logits of tokens among the last 64; 0 is off",
+     .auto_meaning = "0",
+     .apply_auto = leave_open<&Config::sampling, &SamplingSection::presence_penalty>},
+    {.path = "sampling.frequency_penalty",
+     .field = at<&Config::sampling, &SamplingSection::frequency_penalty>,
+     .fallback = "\"auto\"",
+     .range = Range{-100, 100},
+     .reload = Reload::live,
+     .help = "subtracted once for each time a token stands among the last 64; 0 is off",
+     .auto_meaning = "0",
+     .apply_auto = leave_open<&Config::sampling, &SamplingSection::frequency_penalty>},
+
+    {.path = "metrics.listen",
+     .field = at<&Config::metrics, &MetricsSection::listen>,
+     .fallback = "\"off\"",
+     .help = "address of the Prometheus page",
+     .awaits = "the metrics page"},
+
+    {.path = "daemon.drain_s",
+     .field = at<&Config::daemon, &DaemonSection::drain>,
+     .fallback = "30",
+     .range = Range{0, 86400},
+     .unit = "s",
+     .reload = Reload::live,
+     .help = "how long running requests may take to finish when the daemon is told to stop"},
+    {.path = "daemon.watch",
+     .field = at<&Config::daemon, &DaemonSection::watch>,
+     .fallback = "false",
+     .reload = Reload::live,
+     .help = "reload when the configuration file changes",
+     .awaits = "reload"},
+
+    {.path = "log.level",
+     .field = choice<&Config::log, &LogSection::level>(kLogLevels),
+     .fallback = "\"info\"",
+     .reload = Reload::live,
+     .help = "the least important lines that are written"},
+};
+
+}  // namespace
+
+std::span<const KeyRow> schema() {
+    return kRows;
+}
+
+const KeyRow* find_row(std::string_view path) {
+    for (const KeyRow& row : kRows)
+        if (row.path == path) return &row;
+    return nullptr;
+}
+
+}  // namespace pantheon::config
