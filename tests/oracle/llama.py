@@ -7,6 +7,7 @@ build and refuses anything else: a wrong layout must stop a test, never bend a n
 
 import ctypes as C
 import os
+import re
 import subprocess
 import sys
 from array import array
@@ -111,8 +112,15 @@ class _TypeTraits(C.Structure):
     ]
 
 
+class _TensorHead(C.Structure):
+    """The first fields of ggml_tensor; the name and the data are read through ggml's own functions."""
+
+    _fields_ = [("type", C.c_int), ("buffer", C.c_void_p), ("ne", C.c_int64 * 4), ("nb", C.c_size_t * 4)]
+
+
 _TO_FLOAT = C.CFUNCTYPE(None, C.c_void_p, C.POINTER(C.c_float), C.c_int64)
 _LOG = C.CFUNCTYPE(None, C.c_int, C.c_char_p, C.c_void_p)
+_EVAL = C.CFUNCTYPE(C.c_bool, C.c_void_p, C.c_bool, C.c_void_p)
 
 _LOAD_MODE_MMAP = 1
 _FLASH_ATTN_DISABLED = 0
@@ -192,6 +200,9 @@ class Oracle:
             function.restype, function.argtypes = result, arguments
         base.ggml_get_type_traits.restype = C.POINTER(_TypeTraits)
         base.ggml_get_type_traits.argtypes = [C.c_int]
+        base.ggml_get_name.restype, base.ggml_get_name.argtypes = C.c_char_p, [C.c_void_p]
+        base.ggml_backend_tensor_get.restype = None
+        base.ggml_backend_tensor_get.argtypes = [C.c_void_p, C.c_void_p, C.c_size_t, C.c_size_t]
         self._ggml.ggml_backend_load_all_from_path.restype = None
         self._ggml.ggml_backend_load_all_from_path.argtypes = [C.c_char_p]
 
@@ -225,6 +236,19 @@ class Oracle:
         source = C.create_string_buffer(bytes(data), len(data))
         _TO_FLOAT(traits.to_float)(C.addressof(source), out, n)
         return array("f", bytes(out))
+
+    def tensor_name(self, tensor):
+        return self._base.ggml_get_name(tensor).decode()
+
+    def tensor_rows(self, tensor):
+        """A contiguous f32 tensor of a running graph as (row length, array('f') of all rows)."""
+        head = C.cast(tensor, C.POINTER(_TensorHead)).contents
+        n = head.ne[0] * head.ne[1] * head.ne[2] * head.ne[3]
+        if head.type != GGML_TYPES["F32"] or head.nb[0] != 4 or head.nb[1] != 4 * head.ne[0]:
+            raise OracleError(f"{self.tensor_name(tensor)}: no contiguous f32 tensor")
+        out = (C.c_float * n)()
+        self._base.ggml_backend_tensor_get(tensor, out, 0, 4 * n)
+        return head.ne[0], array("f", bytes(out))
 
     def load(self, path, vocab_only=False):
         return Model(self, path, vocab_only)
@@ -277,10 +301,11 @@ class Model:
                 return out.raw[:n]
             room = -n
 
-    def logits(self, tokens, n_batch=64, n_threads=1):
+    def logits(self, tokens, n_batch=64, n_threads=1, watch=None):
         """One array('f') of n_vocab logits after each token; f32 KV, flash attention off.
 
         Flash attention is on by default on the CPU and rounds K and V to f16 whatever the cache type says.
+        watch(name, row length, values), if given, sees every tensor of the graph that watch.wants(name).
         """
         params = self.lib.llama_context_default_params()
         params.n_ctx = max(256, len(tokens))
@@ -290,6 +315,9 @@ class Model:
         params.type_k = params.type_v = GGML_TYPES["F32"]
         params.flash_attn_type = _FLASH_ATTN_DISABLED
         params.offload_kqv = False
+        callback = self._eval_callback(watch) if watch else None
+        if callback:
+            params.cb_eval = C.cast(callback, C.c_void_p)
         context = self.lib.llama_init_from_model(self.handle, params)
         if not context:
             raise OracleError(f"llama.cpp makes no context:\n{self.oracle.last_log()}")
@@ -301,6 +329,17 @@ class Model:
             return rows
         finally:
             self.lib.llama_free(context)
+
+    def _eval_callback(self, watch):
+        def on_tensor(tensor, is_question, _user):
+            # Asked first whether the tensor is wanted, then told that it is there. True also means: go on.
+            name = self.oracle.tensor_name(tensor)
+            wanted = watch.wants(name)
+            if wanted and not is_question:
+                watch(name, *self.oracle.tensor_rows(tensor))
+            return wanted or not is_question
+
+        return _EVAL(on_tensor)
 
     def _check_context_log(self):
         lines = [line for line in self.oracle.log_lines if "flash_attn" in line]
@@ -329,6 +368,36 @@ class Model:
                 raise OracleError(f"no logits at position {start + i}")
             rows.append(array("f", C.string_at(row, 4 * self.n_vocab)))
         return rows
+
+
+class RoutingGaps:
+    """Watches the router: for each position the smallest gap, over the layers, between the probability of the
+    last expert taken and that of the first one left out."""
+
+    def __init__(self, n_expert_used, n_tokens):
+        self._n_used = n_expert_used
+        self._next = {}  # layer → the position that its next row belongs to
+        self.gaps = [float("inf")] * n_tokens
+
+    def wants(self, name):
+        return re.fullmatch(r"ffn_moe_probs-\d+", name) is not None
+
+    def __call__(self, name, n_expert, values):
+        position = self._next.get(name, 0)
+        for start in range(0, len(values), n_expert):
+            if n_expert > self._n_used:
+                p = sorted(values[start : start + n_expert], reverse=True)
+                self.gaps[position] = min(self.gaps[position], p[self._n_used - 1] - p[self._n_used])
+            position += 1
+        self._next[name] = position
+
+    @property
+    def n_layers(self):
+        return len(self._next)
+
+    def is_complete(self):
+        """Did every layer's router speak for every position?"""
+        return bool(self._next) and set(self._next.values()) == {len(self.gaps)}
 
 
 def oracle_folder():
