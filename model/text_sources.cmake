@@ -1,0 +1,12 @@
+# Tokenizer, chat template, output parser, sampler.
+target_sources(pantheon_model PRIVATE
+  ${CMAKE_CURRENT_LIST_DIR}/tokenizer/added_tokens.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/tokenizer/bpe.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/tokenizer/byte_alphabet.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/tokenizer/pretokenizer.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/tokenizer/stream_detokenizer.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/tokenizer/tokenizer.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/tokenizer/unicode.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/tokenizer/utf8.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/tokenizer/vocabulary.cpp
+)
