@@ -1,0 +1,18 @@
+# Comparison with llama.cpp. It comes from npm, at a pinned version; without it these tests fail, they never skip.
+# Debian's own python3: the interpreter that Debian's python3-zmq and python3-msgpack belong to.
+find_program(PANTHEON_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)
+
+add_test(NAME oracle.install COMMAND ${CMAKE_CURRENT_LIST_DIR}/install_oracle.sh)
+set_tests_properties(oracle.install PROPERTIES FIXTURES_SETUP oracle LABELS oracle TIMEOUT 300)
+
+# pantheon_oracle_test(NAME SCRIPT ARGS… ): one run of a script against llama.cpp.
+function(pantheon_oracle_test name script)
+  add_test(NAME oracle.${name}
+    COMMAND ${PANTHEON_PYTHON} ${CMAKE_SOURCE_DIR}/tests/oracle/${script} --build ${CMAKE_BINARY_DIR} ${ARGN})
+  set_tests_properties(oracle.${name} PROPERTIES FIXTURES_REQUIRED oracle LABELS oracle TIMEOUT 600)
+endfunction()
+
+add_executable(dequantize_stdin ${CMAKE_CURRENT_LIST_DIR}/dequantize_stdin.cpp)
+set_target_properties(dequantize_stdin PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+target_link_libraries(dequantize_stdin PRIVATE pantheon_kernels)
+pantheon_oracle_test(weight_types dequantize_test.py)
