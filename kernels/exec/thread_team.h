@@ -1,4 +1,5 @@
-// A fixed team of threads that run one function together and meet again. Waiting threads spin briefly, then park.
+// A fixed team of threads that run one function together and meet again. Waiting threads spin briefly, then
+// park.
 #pragma once
 
 #include <cstdint>
@@ -21,23 +22,30 @@ class ThreadTeam {
     /// returned. One caller at a time. fn must not throw and must not call run() again.
     void run(void (*fn)(void* context, int thread), void* context);
 
-    /// Splits [0, n) into items that threads take in grains of `grain`; body(begin, end) for each. The split never
-    /// changes what is computed for an item.
+    /// Splits [0, n) into items that threads take in grains of `grain`; body(begin, end) for each, or
+    /// body(thread, begin, end) for a body that uses per-thread scratch. The split never changes what is
+    /// computed for an item.
     template <class Body>
     void parallel_for(std::int64_t n, std::int64_t grain, Body&& body);
 
   private:
     struct Impl;
-    void run_ranges(std::int64_t n, std::int64_t grain, void (*fn)(void*, std::int64_t, std::int64_t), void* context);
+    using RangeFn = void (*)(void* context, int thread, std::int64_t begin, std::int64_t end);
+    void run_ranges(std::int64_t n, std::int64_t grain, RangeFn fn, void* context);
     std::unique_ptr<Impl> impl_;
 };
 
 template <class Body>
 void ThreadTeam::parallel_for(std::int64_t n, std::int64_t grain, Body&& body) {
+    using Callable = std::remove_reference_t<Body>;
     run_ranges(
         n, grain,
-        [](void* context, std::int64_t begin, std::int64_t end) {
-            (*static_cast<std::remove_reference_t<Body>*>(context))(begin, end);
+        [](void* context, int thread, std::int64_t begin, std::int64_t end) {
+            Callable& call = *static_cast<Callable*>(context);
+            if constexpr (std::is_invocable_v<Callable&, int, std::int64_t, std::int64_t>)
+                call(thread, begin, end);
+            else
+                call(begin, end);
         },
         &body);
 }
