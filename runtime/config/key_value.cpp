@@ -34,6 +34,11 @@ std::string real_text(double value) {
     return text;
 }
 
+void append_listed(std::string& list, std::string_view element) {
+    if (!list.empty()) list += ", ";
+    list += element;
+}
+
 std::string with_unit(std::string text, std::string_view unit) {
     if (!unit.empty()) text.append(" ").append(unit);
     return text;
@@ -98,7 +103,7 @@ std::string choice_list(const ChoiceField& field, bool only_available) {
     std::string text;
     for (const Choice& choice : field.choices) {
         if (only_available && !choice.is_available) continue;
-        text += (text.empty() ? "" : ", ") + quote_toml(choice.word);
+        append_listed(text, quote_toml(choice.word));
     }
     return text;
 }
@@ -166,7 +171,7 @@ std::string value_text(const KeyRow& row, const Config& config, std::size_t engi
             [&](Access<std::vector<std::string>> access) {
                 std::string text;
                 for (const std::string& element : access(readable, engine))
-                    text += (text.empty() ? "" : ", ") + quote_toml(element);
+                    append_listed(text, quote_toml(element));
                 return "[" + text + "]";
             },
             [&](Access<std::optional<std::int64_t>> access) -> std::string {

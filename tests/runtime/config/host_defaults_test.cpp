@@ -1,0 +1,96 @@
+// Defaults that depend on the environment, cgroups and processor topology.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "runtime/config/host_defaults.h"
+
+namespace pantheon::config {
+namespace {
+
+Environment environment(std::map<std::string, std::string, std::less<>> variables) {
+    return [variables = std::move(variables)](std::string_view name) -> std::optional<std::string> {
+        const auto it = variables.find(name);
+        if (it == variables.end()) return std::nullopt;
+        return it->second;
+    };
+}
+
+TEST(HostDefaultsTest, TheEndpointFollowsHowTheDaemonWasStarted) {
+    const std::string service(kServiceEndpoint);
+    const std::string user = "ipc:///run/user/7/pantheond.sock";
+    EXPECT_EQ(default_endpoint(environment({})), std::nullopt);
+    EXPECT_EQ(default_endpoint(environment({{"INVOCATION_ID", "a"}})), service);
+    EXPECT_EQ(default_endpoint(environment({{"RUNTIME_DIRECTORY", "/run/pantheon"}})), service);
+    EXPECT_EQ(default_endpoint(environment({{"XDG_RUNTIME_DIR", "/run/user/7"}})), user);
+    // A desktop's shell inherits INVOCATION_ID; a user's own service has its directory below XDG_RUNTIME_DIR.
+    EXPECT_EQ(default_endpoint(environment({{"XDG_RUNTIME_DIR", "/run/user/7"}, {"INVOCATION_ID", "a"}})),
+              user);
+    EXPECT_EQ(default_endpoint(environment(
+                  {{"XDG_RUNTIME_DIR", "/run/user/7"}, {"RUNTIME_DIRECTORY", "/run/user/7/pantheon"}})),
+              user);
+    EXPECT_EQ(default_endpoint(
+                  environment({{"XDG_RUNTIME_DIR", "/run/user/7"}, {"RUNTIME_DIRECTORY", "/run/pantheon"}})),
+              service);
+}
+
+TEST(HostDefaultsTest, TheClientTriesTheUsersDaemonFirst) {
+    EXPECT_THAT(client_endpoints(environment({})), testing::ElementsAre(std::string(kServiceEndpoint)));
+    EXPECT_THAT(client_endpoints(environment({{"XDG_RUNTIME_DIR", "/run/user/7"}})),
+                testing::ElementsAre("ipc:///run/user/7/pantheond.sock", std::string(kServiceEndpoint)));
+}
+
+class FakeRootTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        root_ = std::filesystem::temp_directory_path() / ("host_defaults_test." + std::to_string(getpid()));
+        std::filesystem::create_directories(root_);
+    }
+    void TearDown() override { std::filesystem::remove_all(root_); }
+    void write(const std::string& path, const std::string& text) {
+        std::filesystem::create_directories((root_ / path).parent_path());
+        std::ofstream(root_ / path) << text;
+    }
+    std::filesystem::path root_;
+};
+
+TEST_F(FakeRootTest, SiblingsOfACoreCountOnce) {
+    for (int cpu = 0; cpu < 4; ++cpu)
+        write("sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list",
+              cpu % 2 == 0 ? "0,2\n" : "1,3\n");
+    EXPECT_EQ(physical_cores({0, 1, 2, 3}, root_), 2);
+    EXPECT_EQ(physical_cores({1, 3}, root_), 1);
+    EXPECT_EQ(physical_cores({0, 1, 8, 9}, root_), 4);
+    EXPECT_EQ(physical_cores({}, root_), 1);
+}
+
+TEST_F(FakeRootTest, TheTightestQuotaOfAnyAncestorHolds) {
+    EXPECT_EQ(cgroup_cpu_quota(root_), std::nullopt);
+    write("proc/self/cgroup", "0::/a/b\n");
+    write("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+    EXPECT_EQ(cgroup_cpu_quota(root_), std::nullopt);
+    write("sys/fs/cgroup/a/cpu.max", "150000 100000\n");
+    EXPECT_EQ(cgroup_cpu_quota(root_), 2);
+    write("sys/fs/cgroup/cpu.max", "50000 100000\n");
+    EXPECT_EQ(cgroup_cpu_quota(root_), 1);
+}
+
+TEST_F(FakeRootTest, QuotasOfVersionOneAreReadToo) {
+    write("proc/self/cgroup", "5:cpuset:/x\n4:cpu,cpuacct:/a\n");
+    write("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "300000\n");
+    write("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
+    write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+    write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    EXPECT_EQ(cgroup_cpu_quota(root_), 3);
+}
+
+TEST(HostDefaultsTest, ThisHostHasAtLeastOneCore) {
+    EXPECT_GE(host_defaults().n_cores, 1);
+}
+
+}  // namespace
+}  // namespace pantheon::config
