@@ -190,6 +190,10 @@ class Oracle:
                 C.c_int32,
                 [C.c_void_p, C.c_char_p, C.c_int32, C.POINTER(C.c_int32), C.c_int32, C.c_bool, C.c_bool],
             ),
+            "llama_token_to_piece": (
+                C.c_int32,
+                [C.c_void_p, C.c_int32, C.c_char_p, C.c_int32, C.c_int32, C.c_bool],
+            ),
             "llama_detokenize": (
                 C.c_int32,
                 [C.c_void_p, C.POINTER(C.c_int32), C.c_int32, C.c_char_p, C.c_int32, C.c_bool, C.c_bool],
@@ -300,6 +304,14 @@ class Model:
             if n >= 0:
                 return out.raw[:n]
             room = -n
+
+    def piece(self, token, special):
+        """The bytes of one id; a control token gives none unless `special`."""
+        out = C.create_string_buffer(512)
+        n = self.lib.llama_token_to_piece(self.vocab, token, out, len(out), 0, special)
+        if n < 0:
+            raise OracleError(f"token {token} is longer than {len(out)} bytes")
+        return out.raw[:n]
 
     def logits(self, tokens, n_batch=64, n_threads=1, watch=None):
         """One array('f') of n_vocab logits after each token; f32 KV, flash attention off.

@@ -16,3 +16,8 @@ add_executable(dequantize_stdin ${CMAKE_CURRENT_LIST_DIR}/dequantize_stdin.cpp)
 set_target_properties(dequantize_stdin PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 target_link_libraries(dequantize_stdin PRIVATE pantheon_kernels)
 pantheon_oracle_test(weight_types dequantize_test.py)
+
+add_executable(tokenize_stdin ${CMAKE_CURRENT_LIST_DIR}/tokenize_stdin.cpp)
+set_target_properties(tokenize_stdin PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+target_link_libraries(tokenize_stdin PRIVATE pantheon_model)
+pantheon_oracle_test(tokenizer tokenizer_test.py)
