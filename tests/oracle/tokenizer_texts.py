@@ -149,9 +149,10 @@ def texts(seed=20261129):
 
 
 def code_point_texts(chunk=128):
-    """Every code point a Unicode version so far has given a meaning (and many unassigned ones), each between
-    letters, a digit and a space, so that its class decides the pieces. Surrogates are no text."""
+    """Every code point a Unicode version so far has given a meaning (and many unassigned ones) in a few
+    surroundings. Line ends after it tell its class: punctuation takes the first one into its piece, anything else
+    leaves "\\n \\n", which is one token. Surrogates are no text."""
     spans = [(1, 0xD800), (0xE000, 0x33480), (0xE0000, 0xE0200)]
     points = [c for low, high in spans for c in range(low, high) if c not in UNICODE_15_1_LETTERS]
     for start in range(0, len(points), chunk):
-        yield "".join(f"a{chr(c)}b{chr(c)}1 {chr(c)} " for c in points[start : start + chunk]).encode()
+        yield "".join(f"a{chr(c)}b {chr(c)}{chr(c)}1{chr(c)}\n \n" for c in points[start : start + chunk]).encode()
