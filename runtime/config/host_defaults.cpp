@@ -90,14 +90,6 @@ std::optional<std::string> default_endpoint(const Environment& env) {
     return std::nullopt;
 }
 
-std::vector<std::string> client_endpoints(const Environment& env) {
-    std::vector<std::string> endpoints;
-    if (const auto user_dir = env("XDG_RUNTIME_DIR"))
-        endpoints.push_back("ipc://" + *user_dir + "/pantheond.sock");
-    endpoints.emplace_back(kServiceEndpoint);
-    return endpoints;
-}
-
 std::int64_t physical_cores(const std::vector<int>& cpus, const std::string& root) {
     std::set<std::string> cores;
     for (const int cpu : cpus) {

@@ -30,9 +30,6 @@ inline constexpr std::string_view kServiceEndpoint = "ipc:///run/pantheon/panthe
 /// else $XDG_RUNTIME_DIR/pantheond.sock, else nothing.
 std::optional<std::string> default_endpoint(const Environment& env);
 
-/// Where the client looks unless told otherwise, in this order: the user's own daemon, the system's.
-std::vector<std::string> client_endpoints(const Environment& env);
-
 /// Distinct physical cores among `cpus` (siblings of a core count once; a CPU without topology files counts
 /// as a core), by the files below `root` + "/sys/devices/system/cpu".
 std::int64_t physical_cores(const std::vector<int>& cpus, const std::string& root = "");

@@ -45,9 +45,7 @@ std::string with_unit(std::string text, std::string_view unit) {
 }
 
 std::string range_text(const KeyRow& row) {
-    return with_unit((row.range->is_open ? "above " : "") + number_text(row.range->min) +
-                         (row.range->is_open ? ", at most " : " … ") + number_text(row.range->max),
-                     row.unit);
+    return with_unit(number_text(row.range->min) + " … " + number_text(row.range->max), row.unit);
 }
 
 Error wrong_type(std::string_view wanted, const TomlNode& node) {
@@ -55,10 +53,7 @@ Error wrong_type(std::string_view wanted, const TomlNode& node) {
 }
 
 Status check_range(const KeyRow& row, double value) {
-    if (!row.range) return {};
-    const bool is_inside =
-        value <= row.range->max && (row.range->is_open ? value > row.range->min : value >= row.range->min);
-    if (is_inside) return {};
+    if (!row.range || (value >= row.range->min && value <= row.range->max)) return {};
     return Error(Code::invalid_argument, number_text(value) + " is out of range: " + range_text(row));
 }
 

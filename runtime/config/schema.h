@@ -42,11 +42,10 @@ using Field =
                  Access<std::optional<std::int64_t>>, Access<std::optional<double>>,
                  Access<std::chrono::milliseconds>, Access<std::chrono::seconds>, ChoiceField>;
 
-/// Both ends belong to it, the lower one unless is_open.
+/// Both ends belong to it.
 struct Range {
     double min = 0;
     double max = 0;
-    bool is_open = false;
 };
 
 struct KeyRow {

@@ -38,12 +38,6 @@ TEST(HostDefaultsTest, TheEndpointFollowsHowTheDaemonWasStarted) {
               service);
 }
 
-TEST(HostDefaultsTest, TheClientTriesTheUsersDaemonFirst) {
-    EXPECT_THAT(client_endpoints(environment({})), testing::ElementsAre(std::string(kServiceEndpoint)));
-    EXPECT_THAT(client_endpoints(environment({{"XDG_RUNTIME_DIR", "/run/user/7"}})),
-                testing::ElementsAre("ipc:///run/user/7/pantheond.sock", std::string(kServiceEndpoint)));
-}
-
 class FakeRootTest : public testing::Test {
   protected:
     void SetUp() override {
