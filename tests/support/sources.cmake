@@ -1,0 +1,2 @@
+add_library(pantheon_test_support STATIC ${CMAKE_CURRENT_LIST_DIR}/gguf_writer.cpp)
+target_link_libraries(pantheon_test_support PUBLIC pantheon_options)

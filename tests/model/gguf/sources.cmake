@@ -1,0 +1,4 @@
+pantheon_test(model_gguf_test
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/gguf_damage_test.cpp ${CMAKE_CURRENT_LIST_DIR}/gguf_file_test.cpp
+          ${CMAKE_CURRENT_LIST_DIR}/gguf_metadata_test.cpp ${CMAKE_CURRENT_LIST_DIR}/gguf_split_test.cpp
+  LIBS pantheon_model pantheon_test_support)
