@@ -1,4 +1,5 @@
-// What a die runs: one share of a model's layers with the states of its slots, stepped for rows of any slots at once.
+// What a die runs: one share of a model's layers with the states of its slots, stepped for rows of any slots
+// at once.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +48,8 @@ struct StepLogits {
 
 class Executor {
   public:
-    static Result<std::unique_ptr<Executor>> create(std::shared_ptr<const Weights> weights, const ExecutorConfig& config);
+    static Result<std::unique_ptr<Executor>> create(std::shared_ptr<const Weights> weights,
+                                                    const ExecutorConfig& config);
     virtual ~Executor() = default;
 
     /// Gives the slot a fresh sequence of length 0: states zero, no KV. failed_precondition when it is bound.

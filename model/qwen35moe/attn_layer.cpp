@@ -1,0 +1,40 @@
+#include "model/qwen35moe/attn_layer.h"
+
+namespace pantheon::model {
+
+void run_attention(StepContext& step, const AttentionWeights& weights, int attention_layer, const float* h,
+                   float* out) {
+    const ModelConfig& config = step.config;
+    const Ops& ops = step.ops;
+    auto& work = step.work.attention;
+    const int n_rows = step.batch.n_rows();
+    const int head_dim = config.head_dim;
+    const std::int64_t qg_stride = 2 * head_dim;  // per head: the query, then the output gate
+
+    ops.linear(step.exec, weights.q, h, work.qg.data(), n_rows);
+    ops.linear(step.exec, weights.k, h, work.k.data(), n_rows);
+    ops.linear(step.exec, weights.v, h, work.v.data(), n_rows);
+
+    // Norm before RoPE; K is cached after both, V as projected.
+    ops.rms_norm(step.exec, work.qg.data(), qg_stride, weights.q_norm.data(), work.q.data(),
+                 n_rows * config.n_head, head_dim, config.rms_eps);
+    ops.rms_norm(step.exec, work.k.data(), head_dim, weights.k_norm.data(), work.k.data(),
+                 n_rows * config.n_head_kv, head_dim, config.rms_eps);
+    const kernels::RopeParams rope{config.rope_dim, config.rope_freq_base, config.rope_freq_scale,
+                                   config.rope_sections};
+    const std::int32_t* pos = step.batch.positions.data();
+    ops.rope(step.exec, rope, work.q.data(), pos, n_rows, config.n_head, head_dim);
+    ops.rope(step.exec, rope, work.k.data(), pos, n_rows, config.n_head_kv, head_dim);
+
+    work.runs.clear();
+    for (const StepBatch::Run& run : step.batch.runs)
+        work.runs.push_back({run.first_row, run.n_rows, run.pos, step.slots.kv(run.slot, attention_layer)});
+    const int n_runs = static_cast<int>(work.runs.size());
+    ops.kv_append(step.exec, work.runs.data(), n_runs, work.k.data(), work.v.data());
+    ops.attention(step.exec, work.runs.data(), n_runs, work.q.data(), work.y.data(), config.n_head);
+    ops.output_gate(step.exec, work.y.data(), work.qg.data() + head_dim, qg_stride, n_rows * config.n_head,
+                    head_dim);
+    ops.linear(step.exec, weights.output, work.y.data(), out, n_rows);
+}
+
+}  // namespace pantheon::model

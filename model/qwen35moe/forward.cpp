@@ -1,0 +1,106 @@
+#include "model/qwen35moe/forward.h"
+
+#include <algorithm>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "model/qwen35moe/attn_layer.h"
+#include "model/qwen35moe/gdn_layer.h"
+#include "model/qwen35moe/moe_block.h"
+
+namespace pantheon::model {
+namespace {
+
+std::size_t scratch_bytes(const Weights& weights, int n_ctx) {
+    const ModelConfig& config = weights.config();
+    return std::max({kernels::linear_scratch_bytes(weights.max_row_elems()),
+                     kernels::rope_scratch_bytes(config.rope_dim),
+                     kernels::attention_scratch_bytes(n_ctx, config.head_dim)});
+}
+
+/// Moves the wanted rows to the front. They ascend, so no row is overwritten before it was moved.
+void keep_rows(float* x, std::span<const std::int32_t> rows, std::int64_t width) {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        if (rows[i] != static_cast<std::int32_t>(i))
+            std::copy_n(x + rows[i] * width, width, x + static_cast<std::int64_t>(i) * width);
+}
+
+}  // namespace
+
+StateShape state_shape(const ModelConfig& config, KvFormat kv_format) {
+    StateShape shape;
+    const auto size = [](int n) { return static_cast<std::size_t>(n); };
+    shape.n_gdn_layers = config.n_gdn_layers();
+    shape.conv_floats = size(config.gdn_conv_dim()) * size(config.gdn_d_conv - 1);
+    shape.gdn_floats = size(config.gdn_n_head_v) * size(config.gdn_head_dim) * size(config.gdn_head_dim);
+    shape.gdn_head_dim = config.gdn_head_dim;
+    shape.n_attention_layers = config.n_attention_layers();
+    shape.n_head_kv = config.n_head_kv;
+    shape.head_dim = config.head_dim;
+    shape.kv_type = kv_format == KvFormat::f32 ? kernels::KvRowType::f32 : kernels::KvRowType::f16;
+    return shape;
+}
+
+Forward::Forward(std::shared_ptr<const Weights> weights, const Ops& ops, SlotStore& slots,
+                 kernels::Exec& exec, StepProbe* probe)
+    : weights_(std::move(weights)), ops_(ops), slots_(slots), exec_(exec), probe_(probe) {}
+
+Status Forward::prepare(const StepBatch& batch) {
+    try {
+        exec_.reserve_scratch(scratch_bytes(*weights_, slots_.n_ctx()));
+        work_.reserve(weights_->config(), batch.tokens.size(), batch.wanted_rows.size(),
+                      static_cast<std::size_t>(weights_->n_vocab()));
+    } catch (const std::bad_alloc&) {
+        return Error(Code::resource_exhausted,
+                     "no memory for a step of " + std::to_string(batch.n_rows()) + " rows");
+    } catch (const std::length_error&) {
+        return Error(Code::resource_exhausted,
+                     "no memory for a step of " + std::to_string(batch.n_rows()) + " rows");
+    }
+    for (const StepBatch::Run& run : batch.runs)
+        if (Status ok = slots_.reserve(run.slot, run.n_rows); !ok) return ok;
+    return {};
+}
+
+StepLogits Forward::run(const StepBatch& batch) {
+    const ModelConfig& config = weights_->config();
+    StepContext step{config, ops_, exec_, slots_, batch, work_, probe_};
+    const std::int64_t n_embd = config.n_embd;
+    const int n_wanted = static_cast<int>(batch.wanted_rows.size());
+    float* x = work_.x.data();
+    float* h = work_.h.data();
+    float* mix = work_.mix.data();
+
+    int n_rows = batch.n_rows();
+    ops_.embed_rows(exec_, weights_->token_embd(), batch.tokens.data(), x, n_rows);
+    int n_attention = 0;
+    int n_gdn = 0;
+    for (int i = 0; i < config.n_layer; ++i) {
+        const LayerWeights& layer = weights_->layer(i);
+        ops_.rms_norm(exec_, x, n_embd, layer.mixer_norm.data(), h, n_rows, config.n_embd, config.rms_eps);
+        if (layer.kind == MixerKind::attention)
+            run_attention(step, layer.attention, n_attention++, h, mix);
+        else
+            run_gdn(step, layer.gdn, n_gdn++, h, mix);
+        ops_.add_rows(exec_, x, mix, n_rows * n_embd);
+
+        // Every token has passed the last mixer; from here on only rows that want logits matter.
+        if (i == config.n_layer - 1) {
+            keep_rows(x, batch.wanted_rows, n_embd);
+            n_rows = n_wanted;
+        }
+        ops_.rms_norm(exec_, x, n_embd, layer.moe_norm.data(), h, n_rows, config.n_embd, config.rms_eps);
+        run_moe(step, layer.moe, i, h, mix, n_rows);
+        ops_.add_rows(exec_, x, mix, n_rows * n_embd);
+        if (probe_) probe_->after_block(i, {x, static_cast<std::size_t>(n_rows * n_embd)});
+    }
+    ops_.rms_norm(exec_, x, n_embd, weights_->output_norm().data(), h, n_rows, config.n_embd, config.rms_eps);
+    if (probe_) probe_->post_norm({h, static_cast<std::size_t>(n_rows * n_embd)});
+    ops_.linear(exec_, weights_->head(), h, work_.logits.data(), n_rows);
+
+    for (const StepBatch::Run& run : batch.runs) slots_.commit(run.slot, run.n_rows);
+    return {n_wanted, weights_->n_vocab(), work_.logits.data()};
+}
+
+}  // namespace pantheon::model

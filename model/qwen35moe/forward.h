@@ -1,0 +1,42 @@
+// The pass over the weights: embedding, layers, head.
+#pragma once
+
+#include <memory>
+
+#include "kernels/exec/exec.h"
+#include "model/executor.h"
+#include "model/qwen35moe/ops.h"
+#include "model/qwen35moe/probe.h"
+#include "model/qwen35moe/step_context.h"
+#include "model/qwen35moe/weights.h"
+#include "model/state/slot_store.h"
+#include "model/step_batch.h"
+#include "runtime/base/status.h"
+
+namespace pantheon::model {
+
+/// The state that a sequence of this model has.
+StateShape state_shape(const ModelConfig& config, KvFormat kv_format);
+
+class Forward {
+  public:
+    /// slots and exec must outlive this object.
+    Forward(std::shared_ptr<const Weights> weights, const Ops& ops, SlotStore& slots, kernels::Exec& exec,
+            StepProbe* probe = nullptr);
+
+    /// Takes the memory that the step needs, KV pages included. resource_exhausted: no slot has changed.
+    Status prepare(const StepBatch& batch);
+    /// Runs a prepared batch and advances its slots. Cannot fail. The logits are valid until the next
+    /// prepare().
+    StepLogits run(const StepBatch& batch);
+
+  private:
+    std::shared_ptr<const Weights> weights_;
+    const Ops& ops_;
+    SlotStore& slots_;
+    kernels::Exec& exec_;
+    StepProbe* probe_;
+    Workspace work_;
+};
+
+}  // namespace pantheon::model

@@ -1,0 +1,73 @@
+// Who holds which sequence's state: bind, release and move are one call each, and nothing else changes
+// ownership.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/attention/kv_view.h"
+#include "kernels/gdn/gated_delta_rule.h"
+#include "model/state/kv_sequence.h"
+#include "model/state/state_shape.h"
+#include "runtime/base/ids.h"
+#include "runtime/base/status.h"
+
+namespace pantheon::model {
+
+/// A slot is its state: prefill and decode write into the slot's own images, there is no live copy beside
+/// them.
+class SlotStore {
+  public:
+    /// n_slots, n_ctx ≥ 1. Memory for a sequence is taken at bind() and as it grows.
+    SlotStore(const StateShape& shape, int n_slots, int n_ctx);
+
+    /// A fresh sequence: length 0, states zero, no KV. failed_precondition when the slot is bound,
+    /// resource_exhausted when memory is short.
+    Status bind(SlotId slot);
+    /// Frees what the slot held. Harmless when it is not bound.
+    void release(SlotId slot);
+    /// Hands the sequence of `from` to the unbound slot `to`; not a byte of it moves.
+    Status move(SlotId from, SlotId to);
+
+    bool is_valid(SlotId slot) const { return slot.value >= 0 && slot.value < n_slots(); }
+    bool is_bound(SlotId slot) const { return is_valid(slot) && sequences_[index(slot)] != nullptr; }
+    int n_slots() const { return static_cast<int>(sequences_.size()); }
+    int n_ctx() const { return n_ctx_; }
+    std::int32_t length(SlotId slot) const;  // −1 when not bound
+
+    /// Room for n more rows after the slot's length, which must stay ≤ n_ctx. resource_exhausted when memory
+    /// is short; the sequence itself does not change.
+    Status reserve(SlotId slot, std::int32_t n_rows);
+    /// The step has written n more rows and advanced the states.
+    void commit(SlotId slot, std::int32_t n_rows);
+
+    /// The images of a bound slot. GDN layers and attention layers are each counted among themselves.
+    float* conv_state(SlotId slot, int gdn_layer);
+    kernels::GdnState gdn_state(SlotId slot, int gdn_layer);
+    kernels::KvView kv(SlotId slot, int attention_layer) const;
+
+    std::uint64_t kv_used_bytes() const;
+    std::uint64_t kv_pool_bytes() const;  // n_slots × n_ctx rows, in whole pages
+
+  private:
+    struct Sequence {
+        explicit Sequence(const StateShape& shape)
+            : conv(static_cast<std::size_t>(shape.n_gdn_layers) * shape.conv_floats),
+              gdn(static_cast<std::size_t>(shape.n_gdn_layers) * shape.gdn_floats),
+              kv(shape) {}
+        std::int32_t length = 0;
+        std::vector<float> conv;  // [GDN layer][gdn_conv_dim][gdn_d_conv − 1]
+        std::vector<float> gdn;   // [GDN layer][v head][v][k]
+        KvSequence kv;
+    };
+    static std::size_t index(SlotId slot) { return static_cast<std::size_t>(slot.value); }
+    const Sequence& at(SlotId slot) const { return *sequences_[index(slot)]; }
+    Sequence& at(SlotId slot) { return *sequences_[index(slot)]; }
+
+    StateShape shape_;
+    int n_ctx_;
+    std::vector<std::unique_ptr<Sequence>> sequences_;  // by slot; null: not bound
+};
+
+}  // namespace pantheon::model

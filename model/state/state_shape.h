@@ -1,0 +1,32 @@
+// What one sequence's state consists of, in sizes alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/attention/kv_view.h"
+
+namespace pantheon::model {
+
+struct StateShape {
+    int n_gdn_layers = 0;
+    std::size_t conv_floats = 0;  // per GDN layer: [gdn_conv_dim, gdn_d_conv − 1]
+    std::size_t gdn_floats = 0;   // per GDN layer: [gdn_n_head_v, gdn_head_dim, gdn_head_dim]
+    int gdn_head_dim = 0;
+    int n_attention_layers = 0;
+    int n_head_kv = 0;
+    int head_dim = 0;
+    kernels::KvRowType kv_type = kernels::KvRowType::f32;
+
+    /// One page for each attention layer and KV head: what 64 more rows of a sequence take.
+    std::uint64_t kv_bytes_per_page_row() const {
+        return static_cast<std::uint64_t>(n_attention_layers) * static_cast<std::uint64_t>(n_head_kv) *
+               kernels::kv_page_bytes(kv_type, head_dim);
+    }
+};
+
+inline std::int64_t n_kv_pages(std::int64_t n_rows) {
+    return (n_rows + kernels::kKvPageRows - 1) / kernels::kKvPageRows;
+}
+
+}  // namespace pantheon::model
