@@ -107,7 +107,6 @@ struct DoneEvent {
     Timings timings;
     std::vector<std::string> notes;
     std::optional<Error> error;        // code and message, on failure
-    std::vector<TokenEvent> logprobs;  // only for stream = false with logprobs asked
 };
 struct ResultEvent { Json value; };    // a map; binary values are Json::binary
 struct ErrorEvent { Error error; std::optional<std::int64_t> retry_after_ms; };

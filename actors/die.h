@@ -1,0 +1,33 @@
+// The actor that owns one device.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+
+#include "actors/messages.h"
+
+namespace pantheon::actors {
+
+struct DieState {
+    static inline const char* name = "die";
+
+    struct SlotSampling {
+        model::SamplingParams params;
+        int n_top = -1;
+        std::vector<TokenId> recent;  // the last tokens fed, oldest first: the penalties' window
+    };
+
+    SettingsPtr settings;
+    std::unique_ptr<model::Executor> executor;
+    std::unordered_map<SlotId, SlotSampling> slots;
+
+    void bind(const BindSlot& message);
+    void release(const ReleaseSlot& message);
+    StepDone step(const StepPlan& plan);
+};
+
+/// Makes the executor, tells the supervisor (DieReady), then steps. Spawn detached for a real device.
+DieActor::behavior_type die(DieActor::stateful_pointer<DieState> self, SettingsPtr settings,
+                            UpHandle<SupervisorActor> supervisor);
+
+}  // namespace pantheon::actors

@@ -1,0 +1,444 @@
+#include "actors/scheduler.h"
+
+#include <algorithm>
+
+namespace pantheon::actors {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{250};  // only while requests are running or waiting
+
+std::int64_t age_ms(Clock::time_point then) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - then).count();
+}
+
+Error deadline_error() { return {Code::deadline_exceeded, "the request's deadline_ms has passed"}; }
+
+}  // namespace
+
+// ---- RunningSequence ------------------------------------------------------------------------------------------
+
+std::int64_t RunningSequence::n_known() const {
+    const auto n_prompt = static_cast<std::int64_t>(job->prepared->prompt.size());
+    return is_score() ? n_prompt - 1 : n_prompt + static_cast<std::int64_t>(generated.size());
+}
+
+TokenId RunningSequence::token(std::int64_t i) const {
+    const auto n_prompt = static_cast<std::int64_t>(job->prepared->prompt.size());
+    return i < n_prompt ? job->prepared->prompt[static_cast<std::size_t>(i)]
+                        : generated[static_cast<std::size_t>(i - n_prompt)];
+}
+
+std::vector<TokenId> RunningSequence::tokens(std::int64_t begin, std::int64_t end) const {
+    std::vector<TokenId> result;
+    result.reserve(static_cast<std::size_t>(end - begin));
+    for (std::int64_t i = begin; i < end; ++i) result.push_back(token(i));
+    return result;
+}
+
+bool RunningSequence::may_sample() const {
+    if (is_score()) return true;
+    const auto n_generated = static_cast<std::int64_t>(generated.size());
+    const Prepared& prepared = *job->prepared;
+    if (is_paused || n_generated >= prepared.max_tokens) return false;
+    if (prepared.credit && n_generated >= *prepared.credit + n_credit) return false;
+    return prepared.parser.stop.empty() || n_generated <= n_verdicts;
+}
+
+// ---- admission ------------------------------------------------------------------------------------------------
+
+void SchedulerState::submit(const JobPtr& job) {
+    const bool is_score = job->prepared->kind == Prepared::Kind::score;
+    if (queue.is_full() && !job->is_resubmitted) {
+        job->reply.send(ErrorEvent{Error(Code::resource_exhausted, "the queue is full: " + std::to_string(queue.size()) +
+                                                                       " requests wait (scheduler.queue)"),
+                                   retry_after_ms()});
+        self->send(wiring->gateway, TicketFinished{job->ticket});
+        return;
+    }
+    if (!job->is_resubmitted && !is_score) {
+        const bool has_free_slot = std::any_of(slots.begin(), slots.end(), [](const auto& s) { return !s; });
+        const auto ahead = has_free_slot && queue.is_empty() ? 0 : queue.ahead_of(job->prepared->priority);
+        job->reply.send(AcceptedEvent{static_cast<std::int64_t>(ahead), job->prepared->sampling.seed,
+                                      job->prepared->max_tokens});
+    }
+    self->send(wiring->gateway, TicketAdmitted{job});
+    queue.push(job);
+    arm_tick();
+    dispatch();
+}
+
+std::int64_t SchedulerState::retry_after_ms() const {
+    const double waves = static_cast<double>(queue.size()) / static_cast<double>(std::max<std::size_t>(slots.size(), 1));
+    return std::max<std::int64_t>(100, static_cast<std::int64_t>(waves * std::max(mean_request_ms, 100.0)));
+}
+
+void SchedulerState::finish_unbound(const JobPtr& job, const std::string& finish, std::optional<Error> error) {
+    if (job->prepared->kind == Prepared::Kind::score) {
+        job->reply.send(ErrorEvent{error.value_or(Error(Code::cancelled, "the request was cancelled")), {}});
+    } else {
+        DoneEvent done;
+        done.finish = finish;
+        done.error = std::move(error);
+        done.usage.prompt_tokens = static_cast<std::int64_t>(job->prepared->prompt.size());
+        done.timings.queue_ms = static_cast<double>(age_ms(job->received));
+        job->reply.send(std::move(done));
+    }
+    self->send(wiring->gateway, TicketFinished{job->ticket});
+}
+
+void SchedulerState::dispatch() {
+    if (is_recovering()) return;
+    for (std::size_t i = 0; i < slots.size() && !queue.is_empty(); ++i)
+        if (!slots[i]) begin(SlotId(static_cast<std::int32_t>(i)), queue.pop());
+    start_step();
+}
+
+void SchedulerState::begin(SlotId slot, JobPtr job) {
+    const auto index = static_cast<std::size_t>(slot.value);
+    slots[index].emplace();
+    slots[index]->job = job;
+    take_early_credit(*slots[index]);
+    n_prompt_tokens += job->prepared->prompt.size();
+    self->send(wiring->slots[index], BeginSequence{slot, job});
+    self->send(wiring->gateway, TicketBound{job->ticket, slot});
+    bind_on_die(index);
+    if (slots[index]->is_score() && slots[index]->n_known() == 0) {  // one token: nothing to evaluate
+        slots[index]->is_ended = true;
+        self->send(wiring->slots[index], ScoredTokens{job->ticket, {}, {}, true});
+    }
+}
+
+// ---- steps ----------------------------------------------------------------------------------------------------
+
+void SchedulerState::start_step() {
+    if (step_in_flight || !has_die() || is_recovering()) return;
+    std::vector<SlotProgress> progress;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        const auto& s = slots[i];
+        if (!s || s->is_ended) continue;
+        progress.push_back({SlotId(static_cast<std::int32_t>(i)), s->job->ticket, s->job->prepared->priority, s->n_known(),
+                            s->n_fed, s->may_sample(), s->is_score()});
+    }
+    const auto rows = plan_step(progress, chunk_sizer.chunk(settings->limits.max_gap));
+    if (rows.empty()) return;
+
+    StepPlan plan;
+    plan.step = next_step++;
+    for (const PlannedRows& r : rows) {
+        RunningSequence& sequence = *slots[static_cast<std::size_t>(r.slot.value)];
+        PlannedRun run;
+        run.slot = r.slot;
+        run.pos = static_cast<std::int32_t>(r.begin);
+        // What was scored before a die was replaced is only evaluated again.
+        const bool is_rescored = sequence.is_score() && r.begin < sequence.n_scored;
+        sequence.n_planned = is_rescored ? std::min(r.end, sequence.n_scored) : r.end;
+        run.tokens = sequence.tokens(r.begin, sequence.n_planned);
+        if (sequence.is_score() && !is_rescored) {
+            run.kind = RunKind::score;
+            run.targets = sequence.tokens(r.begin + 1, r.end + 1);
+            run.n_top = sequence.job->prepared->n_top;
+        } else if (r.samples) {
+            run.kind = RunKind::sample;
+            run.sample_index = sequence.generated.size();
+        }
+        sequence.is_in_flight = true;
+        plan.runs.push_back(std::move(run));
+    }
+    step_in_flight = plan.step;
+    step_started = Clock::now();
+    is_hang_reported = false;
+    self->send(wiring->die, std::move(plan));
+    arm_tick();
+}
+
+void SchedulerState::on_step_done(const StepDone& done) {
+    if (step_in_flight != done.step) return;  // of a die that has been replaced since
+    step_in_flight.reset();
+    const Clock::time_point now = Clock::now();
+    last_step = now;
+    chunk_sizer.observe(done.n_rows, done.elapsed_ms);
+    kv_used_bytes = done.kv_used_bytes;
+    kv_pool_bytes = done.kv_pool_bytes;
+    StepDone step = done;
+    for (RunResult& result : step.runs) apply(result, now);
+    dispatch();
+}
+
+void SchedulerState::apply(RunResult& result, const Clock::time_point now) {
+    const auto index = static_cast<std::size_t>(result.slot.value);
+    if (index >= slots.size() || !slots[index] || !slots[index]->is_in_flight) return;
+    RunningSequence& sequence = *slots[index];
+    sequence.is_in_flight = false;
+    if (sequence.end_after_step) {
+        // Cancelled while computing: what came out was never accepted.
+        const EndSequence message = *sequence.end_after_step;
+        end(result.slot, message.finish, message.error);
+        return;
+    }
+    if (!result.error.empty()) {
+        end(result.slot, "error", Error(Code::internal, "the step failed: " + result.error));
+        return;
+    }
+    if (!result.is_finite) {
+        end(result.slot, "error", Error(Code::internal, "the model gave logits that are not finite"));
+        return;
+    }
+    const TicketId ticket = sequence.job->ticket;
+    sequence.n_fed = sequence.n_planned;
+    if (!result.scored.empty()) {
+        sequence.n_scored += static_cast<std::int64_t>(result.scored.size());
+        sequence.is_ended = sequence.n_scored == sequence.n_known();
+        self->send(wiring->slots[index],
+                   ScoredTokens{ticket, std::move(result.scored), std::move(result.scored_top), sequence.is_ended});
+        return;
+    }
+    if (result.token < 0) return;  // a chunk of the prompt
+
+    last_token = now;
+    ++n_completion_tokens;
+    sequence.generated.push_back(result.token);
+    AcceptedToken accepted;
+    accepted.ticket = ticket;
+    accepted.token = result.token;
+    accepted.logprob = result.logprob;
+    accepted.top = std::move(result.top);
+    accepted.is_end_of_generation = settings->text.tokenizer->is_end_of_generation(result.token);
+    accepted.is_last = static_cast<std::int64_t>(sequence.generated.size()) >= sequence.job->prepared->max_tokens;
+    sequence.is_ended = accepted.is_end_of_generation || accepted.is_last;
+    self->send(wiring->slots[index], std::move(accepted));
+}
+
+void SchedulerState::end(SlotId slot, std::string finish, std::optional<Error> error) {
+    const auto index = static_cast<std::size_t>(slot.value);
+    RunningSequence& sequence = *slots[index];
+    sequence.is_ended = true;
+    self->send(wiring->slots[index], EndSequence{sequence.job->ticket, std::move(finish), std::move(error)});
+}
+
+// ---- what slots and the gateway say -----------------------------------------------------------------------------
+
+RunningSequence* SchedulerState::find(TicketId ticket, SlotId* slot) {
+    for (std::size_t i = 0; i < slots.size(); ++i)
+        if (slots[i] && slots[i]->job->ticket == ticket) {
+            if (slot) *slot = SlotId(static_cast<std::int32_t>(i));
+            return &*slots[i];
+        }
+    return nullptr;
+}
+
+void SchedulerState::cancel(const CancelTicket& message) {
+    if (JobPtr job = queue.remove(message.ticket)) {
+        finish_unbound(job, message.finish, message.error);
+        return;
+    }
+    SlotId slot;
+    RunningSequence* sequence = find(message.ticket, &slot);
+    if (!sequence || sequence->is_ended) return;
+    if (sequence->is_in_flight) {
+        if (!sequence->end_after_step) sequence->end_after_step = EndSequence{message.ticket, message.finish, message.error};
+    } else {
+        end(slot, message.finish, message.error);
+    }
+}
+
+void SchedulerState::add_credit(const AddCredit& message) {
+    if (RunningSequence* sequence = find(message.ticket)) {
+        sequence->n_credit += message.n;
+        start_step();
+        return;
+    }
+    const auto& waiting = queue.jobs();
+    const bool is_waiting = std::any_of(waiting.begin(), waiting.end(),
+                                        [&](const JobPtr& job) { return job->ticket == message.ticket; });
+    if (is_waiting || is_recovering()) early_credit[message.ticket] += message.n;
+}
+
+void SchedulerState::take_early_credit(RunningSequence& sequence) {
+    const auto found = early_credit.find(sequence.job->ticket);
+    if (found == early_credit.end()) return;
+    sequence.n_credit += found->second;
+    early_credit.erase(found);
+}
+
+void SchedulerState::pause(const PauseTicket& message) {
+    RunningSequence* sequence = find(message.ticket);
+    if (!sequence) return;
+    sequence->is_paused = message.is_paused;
+    start_step();
+}
+
+void SchedulerState::on_verdict(const SlotVerdict& message) {
+    RunningSequence* sequence = find(message.ticket);
+    if (!sequence) return;
+    sequence->n_verdicts += message.n;
+    start_step();
+}
+
+void SchedulerState::on_freed(const SlotFreed& message) {
+    const auto index = static_cast<std::size_t>(message.slot.value);
+    if (!slots[index] || slots[index]->job->ticket != message.ticket) return;
+    const double ms = static_cast<double>(age_ms(slots[index]->job->received));
+    mean_request_ms = mean_request_ms == 0 ? ms : 0.9 * mean_request_ms + 0.1 * ms;
+    slots[index].reset();
+    if (has_die()) self->send(wiring->die, ReleaseSlot{message.slot});
+    dispatch();
+}
+
+// ---- replaced parts ---------------------------------------------------------------------------------------------
+
+bool SchedulerState::is_recovering() const {
+    return std::any_of(is_report_awaited.begin(), is_report_awaited.end(), [](bool awaited) { return awaited; });
+}
+
+void SchedulerState::on_wiring(const WiringPtr& next) {
+    const WiringPtr previous = wiring;
+    wiring = next;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        const bool is_new_slot = !previous || previous->slots[i] != wiring->slots[i];
+        if (is_new_slot && is_report_awaited[i]) self->send(wiring->slots[i], ReportSlot{});
+        if (previous && is_new_slot) slot_replaced(i);
+    }
+    if (!previous || previous->die_generation != wiring->die_generation) die_replaced();
+    dispatch();
+}
+
+void SchedulerState::slot_replaced(std::size_t index) {
+    if (!slots[index]) return;
+    const JobPtr job = slots[index]->job;
+    slots[index].reset();
+    if (has_die()) self->send(wiring->die, ReleaseSlot{SlotId(static_cast<std::int32_t>(index))});
+    finish_unbound(job, "error", Error(Code::internal, "the slot of this request failed"));
+}
+
+void SchedulerState::bind_on_die(std::size_t index) {
+    if (!has_die()) return;
+    const Prepared& prepared = *slots[index]->job->prepared;
+    self->send(wiring->die, BindSlot{SlotId(static_cast<std::int32_t>(index)), prepared.sampling, prepared.n_top});
+}
+
+void SchedulerState::die_replaced() {
+    // Whatever the old die held is gone: every sequence is evaluated again from its tokens. Tokens that were
+    // accepted are fed, not drawn again, so the client sees nothing.
+    step_in_flight.reset();
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        if (!slots[i]) continue;
+        RunningSequence& sequence = *slots[i];
+        sequence.is_in_flight = false;
+        sequence.n_fed = 0;
+        bind_on_die(i);
+        if (sequence.end_after_step && !sequence.is_ended) {
+            const EndSequence message = *sequence.end_after_step;
+            end(SlotId(static_cast<std::int32_t>(i)), message.finish, message.error);
+        }
+    }
+}
+
+void SchedulerState::on_report(const SlotReport& report) {
+    const auto index = static_cast<std::size_t>(report.slot.value);
+    if (!is_report_awaited[index]) return;
+    is_report_awaited[index] = false;
+    if (report.job) {
+        RunningSequence& sequence = slots[index].emplace();
+        sequence.job = report.job;
+        sequence.generated = report.generated;
+        sequence.n_scored = report.n_scored;
+        sequence.n_verdicts = report.n_verdicts;
+        take_early_credit(sequence);
+        bind_on_die(index);
+        arm_tick();
+    }
+    dispatch();
+}
+
+// ---- time -------------------------------------------------------------------------------------------------------
+
+void SchedulerState::arm_tick() {
+    if (is_tick_pending) return;
+    is_tick_pending = true;
+    self->delayed_send(self, kTick, Tick{});
+}
+
+void SchedulerState::tick() {
+    is_tick_pending = false;
+    const Clock::time_point now = Clock::now();
+    for (const JobPtr& job : queue.remove_expired(now)) finish_unbound(job, "deadline", deadline_error());
+    bool is_busy = !queue.is_empty() || step_in_flight.has_value();
+    for (const auto& sequence : slots) {
+        if (!sequence) continue;
+        is_busy = true;
+        if (sequence->job->prepared->deadline && *sequence->job->prepared->deadline <= now)
+            cancel({sequence->job->ticket, "deadline", deadline_error()});
+    }
+    if (is_hanging() && !is_hang_reported) {
+        is_hang_reported = true;
+        log_error(name, "the step under way has taken longer than die.hang_ms (" +
+                            std::to_string(settings->limits.hang.count()) + ")");
+    }
+    if (is_busy) arm_tick();
+}
+
+bool SchedulerState::is_hanging() const {
+    return step_in_flight && age_ms(step_started) > settings->limits.hang.count();
+}
+
+EngineSnapshot SchedulerState::snapshot() const {
+    EngineSnapshot snapshot;
+    snapshot.state = !wiring || (wiring->die_generation == 0) ? "loading"
+                     : !has_die() || is_hanging()             ? "degraded"
+                                                              : "ready";
+    snapshot.n_slots = static_cast<int>(slots.size());
+    for (const auto& sequence : slots)
+        if (sequence) {
+            ++snapshot.n_busy;
+            snapshot.running.push_back(sequence->job->ticket);
+        }
+    for (const JobPtr& job : queue.jobs()) snapshot.queued.push_back(job->ticket);
+    snapshot.n_waiting = queue.size();
+    snapshot.queue_limit = queue.limit();
+    if (last_step) snapshot.last_step_age_ms = age_ms(*last_step);
+    if (last_token) snapshot.last_token_age_ms = age_ms(*last_token);
+    snapshot.kv_used_bytes = kv_used_bytes;
+    snapshot.kv_pool_bytes = kv_pool_bytes;
+    snapshot.prompt_tokens = n_prompt_tokens;
+    snapshot.completion_tokens = n_completion_tokens;
+    return snapshot;
+}
+
+TicketList SchedulerState::tickets() const {
+    TicketList list;
+    for (const JobPtr& job : queue.jobs()) list.jobs.emplace_back(job, false);
+    for (const auto& sequence : slots)
+        if (sequence) list.jobs.emplace_back(sequence->job, true);
+    return list;
+}
+
+SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<SchedulerState> self, SettingsPtr settings,
+                                        bool is_restart) {
+    install_handlers(self);
+    SchedulerState& state = self->state;
+    state.self = self;
+    state.queue = AdmissionQueue(settings->limits.queue);
+    state.slots.resize(static_cast<std::size_t>(settings->engine.n_slots));
+    state.is_report_awaited.assign(state.slots.size(), is_restart);
+    state.settings = std::move(settings);
+    return {
+        [self](const JobPtr& job) { self->state.submit(job); },
+        [self](const CancelTicket& message) { self->state.cancel(message); },
+        [self](const AddCredit& message) { self->state.add_credit(message); },
+        [self](const PauseTicket& message) { self->state.pause(message); },
+        [self](const StepDone& done) { self->state.on_step_done(done); },
+        [self](const SlotVerdict& message) { self->state.on_verdict(message); },
+        [self](const SlotFreed& message) { self->state.on_freed(message); },
+        [self](const SlotReport& report) { self->state.on_report(report); },
+        [self](const WiringPtr& wiring) { self->state.on_wiring(wiring); },
+        [self](const Tick&) { self->state.tick(); },
+        [self](const GetSnapshot&) -> SnapshotPtr {
+            return std::make_shared<const EngineSnapshot>(self->state.snapshot());
+        },
+        [self](const ListTickets&) -> TicketListPtr {
+            return std::make_shared<const TicketList>(self->state.tickets());
+        },
+    };
+}
+
+}  // namespace pantheon::actors

@@ -1,0 +1,97 @@
+// The actor that owns the admission queue, the slot table and step planning of one engine.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/admission_queue.h"
+#include "actors/messages.h"
+#include "actors/step_planner.h"
+
+namespace pantheon::actors {
+
+/// One busy slot as the scheduler sees it.
+struct RunningSequence {
+    JobPtr job;
+    std::vector<TokenId> generated;
+    std::int64_t n_fed = 0;          // tokens of prompt + generated evaluated on the present die
+    std::int64_t n_planned = 0;      // n_fed once the step under way is done
+    std::int64_t n_scored = 0;       // score jobs: results handed to the slot; more than n_fed after a replaced die
+    std::int64_t n_verdicts = 0;     // further tokens the slot has allowed (only if it must see each one)
+    std::int64_t n_credit = 0;       // token events the client has granted so far (only if it uses credit)
+    bool is_paused = false;
+    bool is_in_flight = false;       // rows of it are in the step under way
+    bool is_ended = false;           // its slot has been told the last token or to end; waiting for SlotFreed
+    std::optional<EndSequence> end_after_step;  // cancelled while in flight
+
+    bool is_score() const { return job->prepared->kind == Prepared::Kind::score; }
+    /// Tokens that exist: prompt and reply. A score job needs no logits after its last token.
+    std::int64_t n_known() const;
+    TokenId token(std::int64_t i) const;
+    bool may_sample() const;
+    std::vector<TokenId> tokens(std::int64_t begin, std::int64_t end) const;
+};
+
+struct SchedulerState {
+    static inline const char* name = "scheduler";
+
+    SchedulerActor::pointer self = nullptr;
+    SettingsPtr settings;
+    AdmissionQueue queue{0};
+    std::vector<std::optional<RunningSequence>> slots;
+    WiringPtr wiring;
+    ChunkSizer chunk_sizer;
+
+    std::uint64_t next_step = 1;
+    std::optional<std::uint64_t> step_in_flight;
+    Clock::time_point step_started;
+    bool is_hang_reported = false;
+    std::optional<Clock::time_point> last_step, last_token;
+    bool is_tick_pending = false;
+    std::vector<bool> is_report_awaited;  // after a restart: slots that have not said yet what they hold
+    std::unordered_map<TicketId, std::int64_t> early_credit;  // granted before the sequence was in a slot
+
+    std::uint64_t kv_used_bytes = 0, kv_pool_bytes = 0;
+    std::uint64_t n_prompt_tokens = 0, n_completion_tokens = 0;
+    double mean_request_ms = 0;          // for retry_after_ms
+
+    bool has_die() const { return wiring && wiring->die; }
+    bool is_recovering() const;
+
+    void submit(const JobPtr& job);
+    void cancel(const CancelTicket& message);
+    void add_credit(const AddCredit& message);
+    void pause(const PauseTicket& message);
+    void on_step_done(const StepDone& done);
+    void on_verdict(const SlotVerdict& message);
+    void on_freed(const SlotFreed& message);
+    void on_report(const SlotReport& report);
+    void on_wiring(const WiringPtr& next);
+    void tick();
+    EngineSnapshot snapshot() const;
+    TicketList tickets() const;
+
+  private:
+    void dispatch();                     // free slots take waiting jobs, then the next step starts
+    void begin(SlotId slot, JobPtr job);
+    void start_step();
+    void apply(RunResult& result, const Clock::time_point now);
+    void end(SlotId slot, std::string finish, std::optional<Error> error);
+    /// Answers a job that no slot holds.
+    void finish_unbound(const JobPtr& job, const std::string& finish, std::optional<Error> error);
+    RunningSequence* find(TicketId ticket, SlotId* slot = nullptr);
+    void arm_tick();
+    std::int64_t retry_after_ms() const;
+    void take_early_credit(RunningSequence& sequence);
+    void bind_on_die(std::size_t index);
+    bool is_hanging() const;
+    void die_replaced();
+    void slot_replaced(std::size_t index);
+};
+
+/// is_restart: the predecessor died; slots are asked what they hold before anything is planned.
+SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<SchedulerState> self, SettingsPtr settings,
+                                        bool is_restart);
+
+}  // namespace pantheon::actors

@@ -1,0 +1,207 @@
+#include "actors/supervisor.h"
+
+#include "actors/die.h"
+#include "actors/gateway.h"
+#include "actors/scheduler.h"
+#include "actors/slot.h"
+#include "actors/text_worker.h"
+
+namespace pantheon::actors {
+namespace {
+
+constexpr std::chrono::milliseconds kDrainPoll{50};
+constexpr std::chrono::seconds kDrainGrace{2};  // for cancelled requests to end
+
+template <class Handle>
+bool is_same(const Handle& handle, const caf::actor_addr& address) {
+    return handle && caf::actor_cast<caf::actor_addr>(handle) == address;
+}
+
+}  // namespace
+
+bool RestartBudget::allow(Clock::time_point now) {
+    deaths_.push_back(now);
+    while (now - deaths_.front() > kWindow) deaths_.pop_front();
+    return deaths_.size() <= kMost;
+}
+
+template <class F, class... Args>
+auto SupervisorState::spawn_child(F behavior, Args&&... args) {
+    ++n_alive;
+    return self->spawn<caf::monitored>(behavior, std::forward<Args>(args)...);
+}
+
+void SupervisorState::spawn_gateway(bool is_restart) {
+    children.gateway = spawn_child(gateway, settings, port, started, is_restart);
+    if (is_draining) self->send(children.gateway, BeginDrain{std::chrono::milliseconds(0)});
+}
+
+void SupervisorState::spawn_scheduler(bool is_restart) { children.scheduler = spawn_child(scheduler, settings, is_restart); }
+
+void SupervisorState::spawn_slot(std::size_t index) {
+    children.slots[index] = spawn_child(slot, SlotId(static_cast<std::int32_t>(index)), settings);
+}
+
+void SupervisorState::spawn_die() {
+    const UpHandle<SupervisorActor> up{SupervisorActor(self)};
+    if (settings->engine.is_die_detached) {
+        ++n_alive;
+        starting_die = self->spawn<caf::detached + caf::monitored>(die, settings, up);
+    } else {
+        starting_die = spawn_child(die, settings, up);
+    }
+}
+
+void SupervisorState::start() {
+    started = Clock::now();
+    children.supervisor = SupervisorActor(self);
+    children.slots.resize(static_cast<std::size_t>(settings->engine.n_slots));
+    spawn_scheduler(false);
+    for (std::size_t i = 0; i < children.slots.size(); ++i) spawn_slot(i);
+    children.text = spawn_child(text_worker, settings);
+    spawn_gateway(false);
+    publish();
+    spawn_die();
+}
+
+/// Scheduler first: whoever hears of it later can already rely on its knowing the others.
+void SupervisorState::publish() {
+    const auto wiring = std::make_shared<const Wiring>(children);
+    self->send(wiring->scheduler, WiringPtr(wiring));
+    for (const SlotActor& slot : wiring->slots) self->send(slot, WiringPtr(wiring));
+    self->send(wiring->text, WiringPtr(wiring));
+    self->send(wiring->gateway, WiringPtr(wiring));
+}
+
+void SupervisorState::on_die_ready(const DieReady& message, const caf::actor_addr& sender) {
+    if (is_stopping || !is_same(starting_die, sender)) return;
+    if (message.error) {
+        // At the start a die that cannot be made is final; later the restart budget decides, in on_down().
+        if (!is_ready) fail(*message.error);
+        return;
+    }
+    children.die = starting_die;
+    starting_die = DieActor();
+    ++children.die_generation;
+    publish();
+    if (!is_ready) {
+        is_ready = true;
+        if (events.on_ready) events.on_ready();
+    }
+}
+
+void SupervisorState::on_down(const caf::down_msg& down) {
+    --n_alive;
+    if (is_stopping) return finish_if_all_gone();
+
+    std::string who;
+    if (is_same(children.gateway, down.source)) who = "gateway";
+    if (is_same(children.text, down.source)) who = "text";
+    if (is_same(children.scheduler, down.source)) who = "scheduler";
+    if (is_same(children.die, down.source) || is_same(starting_die, down.source)) who = "die";
+    std::size_t slot_index = 0;
+    for (std::size_t i = 0; i < children.slots.size(); ++i)
+        if (is_same(children.slots[i], down.source)) {
+            who = "slot " + std::to_string(i);
+            slot_index = i;
+        }
+    if (who.empty()) return;
+
+    log_error(name, who + " has died (" + caf::to_string(down.reason) + "), replacing it");
+    if (!budgets[who].allow(Clock::now()))
+        return fail(Error(Code::internal, who + " died more than " + std::to_string(RestartBudget::kMost) +
+                                              " times in " + std::to_string(RestartBudget::kWindow.count()) + " s"));
+    if (who == "gateway") {
+        port->set_sink({});
+        spawn_gateway(true);
+    } else if (who == "text") {
+        children.text = spawn_child(text_worker, settings);
+    } else if (who == "scheduler") {
+        spawn_scheduler(true);
+    } else if (who == "die") {
+        children.die = DieActor();
+        spawn_die();
+    } else {
+        spawn_slot(slot_index);
+    }
+    publish();
+}
+
+// ---- the end ------------------------------------------------------------------------------------------------------
+
+void SupervisorState::begin_drain(std::chrono::milliseconds timeout) {
+    if (is_draining || is_stopping) return;
+    is_draining = true;
+    drain_end = Clock::now() + timeout + kDrainGrace;
+    self->send(children.gateway, BeginDrain{timeout});
+    drain_tick();
+}
+
+void SupervisorState::drain_tick() {
+    if (is_stopping) return;
+    if (Clock::now() >= *drain_end) return stop();
+    const auto again = [this] { self->delayed_send(self, kDrainPoll, DrainTick{}); };
+    self->request(children.gateway, std::chrono::seconds(1), CountLive{})
+        .then(
+            [this, again](std::uint64_t n_live) {
+                if (n_live == 0) return stop();
+                again();
+            },
+            [again](const caf::error&) { again(); });
+}
+
+void SupervisorState::fail(Error error) {
+    if (is_stopping) return;
+    failure = std::move(error);
+    stop();
+}
+
+void SupervisorState::stop() {
+    if (is_stopping) return;
+    is_stopping = true;
+    port->set_sink({});
+    const auto end = [this](const auto& handle) {
+        if (handle) self->send_exit(handle, caf::exit_reason::user_shutdown);
+    };
+    end(children.gateway);
+    end(children.text);
+    end(children.scheduler);
+    for (const SlotActor& slot : children.slots) end(slot);
+    end(children.die);
+    end(starting_die);
+    finish_if_all_gone();
+}
+
+void SupervisorState::finish_if_all_gone() {
+    if (n_alive > 0) return;
+    children = Wiring();
+    starting_die = DieActor();
+    if (failure) {
+        if (events.on_failed) events.on_failed(*failure);
+    } else if (events.on_stopped) {
+        events.on_stopped();
+    }
+    self->quit();
+}
+
+SupervisorActor::behavior_type supervisor(SupervisorActor::stateful_pointer<SupervisorState> self, SettingsPtr settings,
+                                          std::shared_ptr<ClientPort> port, SupervisorEvents events) {
+    install_handlers(self);
+    SupervisorState& state = self->state;
+    state.self = self;
+    state.settings = std::move(settings);
+    state.port = std::move(port);
+    state.events = std::move(events);
+    self->set_down_handler([self](caf::down_msg& down) { self->state.on_down(down); });
+    state.start();
+    return {
+        [self](const DieReady& message) {
+            self->state.on_die_ready(message, caf::actor_cast<caf::actor_addr>(self->current_sender()));
+        },
+        [self](const Shutdown&) { self->state.stop(); },
+        [self](const BeginDrain& message) { self->state.begin_drain(message.timeout); },
+        [self](const DrainTick&) { self->state.drain_tick(); },
+    };
+}
+
+}  // namespace pantheon::actors
