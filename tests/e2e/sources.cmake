@@ -1,0 +1,28 @@
+# The programs of the build from outside, in Python; and the two tests that read the source tree itself.
+# Debian's own python3: the interpreter that Debian's python3-zmq and python3-msgpack belong to.
+find_program(PANTHEON_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)
+
+# pantheon_e2e_test(NAME SCRIPT): one script against the daemon of this build.
+function(pantheon_e2e_test name script)
+  add_test(NAME e2e.${name}
+    COMMAND ${PANTHEON_PYTHON} ${CMAKE_SOURCE_DIR}/tests/e2e/${script} --build ${CMAKE_BINARY_DIR}
+            $<$<BOOL:${PANTHEON_SANITIZE}>:--sanitized>)
+  set_tests_properties(e2e.${name} PROPERTIES LABELS fast TIMEOUT 600)
+endfunction()
+
+pantheon_e2e_test(serving serving_test.py)
+pantheon_e2e_test(stopping stopping_test.py)
+pantheon_e2e_test(commands commands_test.py)
+pantheon_e2e_test(mutated_messages mutated_messages_test.py)
+
+add_test(NAME source.include_arrows
+  COMMAND ${PANTHEON_PYTHON} ${CMAKE_SOURCE_DIR}/tests/tools/include_arrows.py ${CMAKE_SOURCE_DIR})
+add_test(NAME source.include_arrows_reports_each_rule
+  COMMAND ${PANTHEON_PYTHON} ${CMAKE_SOURCE_DIR}/tests/tools/include_arrows_test.py)
+set_tests_properties(source.include_arrows source.include_arrows_reports_each_rule PROPERTIES LABELS fast TIMEOUT 60)
+if(NOT PANTHEON_SANITIZE)  # reading headers needs no second run under sanitizers
+  add_test(NAME source.headers_alone
+    COMMAND ${PANTHEON_PYTHON} ${CMAKE_SOURCE_DIR}/tests/tools/headers_alone.py ${CMAKE_SOURCE_DIR}
+            --compiler ${CMAKE_CXX_COMPILER} --flag=-DMSGPACK_NO_BOOST=1 --flag=-I${XXHASH_INCLUDE_DIR})
+  set_tests_properties(source.headers_alone PROPERTIES LABELS fast TIMEOUT 600)
+endif()

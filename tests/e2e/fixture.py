@@ -1,0 +1,28 @@
+"""What every end-to-end test file needs: the build under test, from the command line, and one small model."""
+
+import argparse
+import atexit
+import functools
+import tempfile
+from pathlib import Path
+
+from daemon import make_model
+
+_parser = argparse.ArgumentParser(description="An end-to-end test of one build; run it through ctest or by hand.")
+_parser.add_argument("--build", type=Path, required=True, help="the build folder")
+_parser.add_argument("--sanitized", action="store_true", help="the build carries sanitizers: allow it more time")
+_arguments = _parser.parse_args()
+
+SOURCE = Path(__file__).resolve().parents[2]
+BUILD = _arguments.build.resolve()
+IS_SANITIZED = _arguments.sanitized
+
+
+@functools.cache
+def small_model():
+    """A synthetic model of a few hundred kilobytes, made once a test file."""
+    folder = tempfile.TemporaryDirectory(prefix="pantheon-model-")
+    atexit.register(folder.cleanup)
+    path = Path(folder.name, "small.gguf")
+    make_model(BUILD, path, "--seed", "1")
+    return path
