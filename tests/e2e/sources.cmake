@@ -6,7 +6,8 @@ find_program(PANTHEON_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIR
 function(pantheon_e2e_test name script)
   add_test(NAME e2e.${name}
     COMMAND ${PANTHEON_PYTHON} ${CMAKE_SOURCE_DIR}/tests/e2e/${script} --build ${CMAKE_BINARY_DIR}
-            $<$<BOOL:${PANTHEON_SANITIZE}>:--sanitized>)
+            $<$<BOOL:${PANTHEON_SANITIZE}>:--sanitized>
+    COMMAND_EXPAND_LISTS)
   set_tests_properties(e2e.${name} PROPERTIES LABELS fast TIMEOUT 600)
 endfunction()
 
@@ -23,6 +24,6 @@ set_tests_properties(source.include_arrows source.include_arrows_reports_each_ru
 if(NOT PANTHEON_SANITIZE)  # reading headers needs no second run under sanitizers
   add_test(NAME source.headers_alone
     COMMAND ${PANTHEON_PYTHON} ${CMAKE_SOURCE_DIR}/tests/tools/headers_alone.py ${CMAKE_SOURCE_DIR}
-            --compiler ${CMAKE_CXX_COMPILER} --flag=-DMSGPACK_NO_BOOST=1 --flag=-I${XXHASH_INCLUDE_DIR})
+            --compiler ${CMAKE_CXX_COMPILER} --flag=-DMSGPACK_NO_BOOST=1)
   set_tests_properties(source.headers_alone PROPERTIES LABELS fast TIMEOUT 600)
 endif()
