@@ -21,3 +21,7 @@ add_executable(tokenize_stdin ${CMAKE_CURRENT_LIST_DIR}/tokenize_stdin.cpp)
 set_target_properties(tokenize_stdin PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 target_link_libraries(tokenize_stdin PRIVATE pantheon_model)
 pantheon_oracle_test(tokenizer tokenizer_test.py)
+
+foreach(group shapes plain_types k_types iq_types)
+  pantheon_oracle_test(logits.${group} logits_test.py --group ${group})
+endforeach()
