@@ -1,5 +1,9 @@
 # Tokenizer, chat template, output parser, sampler.
 target_sources(pantheon_model PRIVATE
+  ${CMAKE_CURRENT_LIST_DIR}/sampler/logprobs.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/sampler/sampler.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/sampler/selection.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/sampler/validate.cpp
   ${CMAKE_CURRENT_LIST_DIR}/tokenizer/added_tokens.cpp
   ${CMAKE_CURRENT_LIST_DIR}/tokenizer/bpe.cpp
   ${CMAKE_CURRENT_LIST_DIR}/tokenizer/byte_alphabet.cpp

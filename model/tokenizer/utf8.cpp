@@ -1,7 +1,5 @@
 #include "model/tokenizer/utf8.h"
 
-#include <cstring>
-
 namespace pantheon::model {
 namespace {
 
@@ -41,28 +39,6 @@ Utf8Step utf8_step(std::string_view text, std::size_t& n_bytes) {
     }
     n_bytes = length;
     return Utf8Step::character;
-}
-
-std::size_t valid_utf8_prefix(std::string_view text) {
-    std::size_t pos = 0;
-    while (pos < text.size()) {
-        std::uint64_t eight;
-        if (pos + sizeof eight <= text.size()) {
-            std::memcpy(&eight, text.data() + pos, sizeof eight);
-            if ((eight & 0x8080808080808080U) == 0) {
-                pos += sizeof eight;
-                continue;
-            }
-        }
-        std::size_t n_bytes;
-        if (utf8_step(text.substr(pos), n_bytes) != Utf8Step::character) break;
-        pos += n_bytes;
-    }
-    return pos;
-}
-
-bool is_valid_utf8(std::string_view text) {
-    return valid_utf8_prefix(text) == text.size();
 }
 
 std::string to_valid_utf8(std::string_view text) {

@@ -7,14 +7,17 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/utf8.h"
+
 namespace pantheon::model {
 
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+FFFD
 
+using pantheon::valid_utf8_prefix;
 /// Strict UTF-8: no overlongs, surrogates or values past U+10FFFF.
-bool is_valid_utf8(std::string_view text);
-/// Bytes of the longest prefix of `text` that is strict UTF-8.
-std::size_t valid_utf8_prefix(std::string_view text);
+inline bool is_valid_utf8(std::string_view text) {
+    return is_strict_utf8(text);
+}
 
 enum class Utf8Step { character, invalid_byte, unfinished };
 /// What stands at the start of a non-empty `text`: a strict character of `n_bytes`, a byte that cannot begin

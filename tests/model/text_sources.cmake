@@ -11,3 +11,7 @@ pantheon_test(tokenizer_test
     ${CMAKE_CURRENT_LIST_DIR}/tokenizer/unicode_test.cpp
   LIBS pantheon_model
   LABELS fast)
+pantheon_test(sampler_test
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/sampler/sampler_test.cpp
+  LIBS pantheon_model
+  LABELS fast)

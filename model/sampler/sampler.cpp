@@ -1,0 +1,134 @@
+#include "model/sampler/sampler.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "model/sampler/philox.h"
+#include "model/sampler/selection.h"
+
+namespace pantheon::model {
+namespace {
+
+constexpr float kMasked = -std::numeric_limits<float>::infinity();
+constexpr float kLargest = std::numeric_limits<float>::max();
+
+bool all_finite(std::span<const float> logits) {
+    constexpr std::uint32_t kExponent = 0x7F800000;
+    bool is_finite = true;
+    for (const float l : logits) is_finite &= (std::bit_cast<std::uint32_t>(l) & kExponent) != kExponent;
+    return is_finite;
+}
+
+/// Bias and penalties of extreme size saturate, so that only masked entries are infinite.
+float saturate(double logit) {
+    return static_cast<float>(std::clamp<double>(logit, -kLargest, kLargest));
+}
+
+class AdjustedLogits {
+  public:
+    explicit AdjustedLogits(std::span<const float> raw) { values_.assign(raw.begin(), raw.end()); }
+
+    void add_bias(std::span<const std::pair<TokenId, float>> biases) {
+        for (const auto& [id, bias] : biases)
+            if (float* l = find(id)) *l = saturate(double{*l} + bias);
+    }
+
+    void penalise(const SamplingParams& params, std::span<const TokenId> window) {
+        if (params.repeat_penalty == 1.0F && params.presence_penalty == 0.0F &&
+            params.frequency_penalty == 0.0F)
+            return;
+        if (window.size() > kPenaltyWindow) window = window.last(kPenaltyWindow);
+        std::vector<TokenId> seen(window.begin(), window.end());
+        std::sort(seen.begin(), seen.end());
+        for (auto it = seen.begin(); it != seen.end();) {
+            const auto end = std::upper_bound(it, seen.end(), *it);
+            if (float* l = find(*it)) {
+                const double repeated =
+                    *l > 0.0F ? double{*l} / params.repeat_penalty : double{*l} * params.repeat_penalty;
+                const auto count = static_cast<double>(end - it);
+                *l = saturate(repeated - params.presence_penalty - count * params.frequency_penalty);
+            }
+            it = end;
+        }
+    }
+
+    void mask(std::span<const TokenId> ids) {
+        for (const TokenId id : ids)
+            if (float* l = find(id)) *l = kMasked;
+    }
+
+    std::span<const float> values() const { return values_; }
+
+  private:
+    float* find(TokenId id) {
+        return id >= 0 && static_cast<std::size_t>(id) < values_.size()
+                   ? &values_[static_cast<std::size_t>(id)]
+                   : nullptr;
+    }
+    std::vector<float> values_;
+};
+
+/// Walks the candidates in order of id to where the draw falls.
+TokenId draw(std::vector<Candidate>& candidates, double max_logit, const SamplingParams& params,
+             std::uint64_t index) {
+    const auto is_ordered = [](const Candidate& a, const Candidate& b) { return a.id < b.id; };
+    if (!std::is_sorted(candidates.begin(), candidates.end(), is_ordered))
+        std::sort(candidates.begin(), candidates.end(), is_ordered);
+    std::vector<double> sums;
+    sums.reserve(candidates.size());
+    double total = 0.0;
+    for (const Candidate& c : candidates) {
+        const double weight = std::exp((c.logit - max_logit) / params.temperature);
+        if (weight >= params.min_p) total += weight;  // the highest weight is 1
+        sums.push_back(total);
+    }
+    // total ≥ 1 and the draw is below 1, so the product is below the last sum.
+    const double target = uniform_draw(params.seed, index) * total;
+    const auto it = std::upper_bound(sums.begin(), sums.end(), target);
+    const std::size_t i = std::min<std::size_t>(static_cast<std::size_t>(it - sums.begin()), sums.size() - 1);
+    return candidates[i].id;
+}
+
+TokenId choose(std::span<const float> adjusted, const SamplingParams& params, std::uint64_t index) {
+    const auto best = std::max_element(adjusted.begin(), adjusted.end());  // the first of equals
+    if (best == adjusted.end() || *best == kMasked) return -1;
+    if (params.temperature == 0.0F) return static_cast<TokenId>(best - adjusted.begin());
+
+    const std::size_t k = params.top_k == 0 ? adjusted.size() : static_cast<std::size_t>(params.top_k);
+    std::vector<Candidate> candidates = select_top(adjusted, k);
+    if (params.top_p < 1.0F) keep_nucleus(candidates, *best, params.temperature, params.top_p);
+    return draw(candidates, *best, params, index);
+}
+
+}  // namespace
+
+double uniform_draw(std::uint64_t seed, std::uint64_t index) {
+    const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
+    const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
+    const auto r = philox4x32_10({low(index), high(index), 0, 0}, {low(seed), high(seed)});
+    const std::uint64_t bits = std::uint64_t{r[0]} << 32 | r[1];
+    return static_cast<double>(bits >> 11) * 0x1p-53;
+}
+
+SampleResult sample(std::span<const float> logits, const SamplingParams& params,
+                    std::span<const TokenId> window, std::uint64_t index,
+                    std::span<const TokenId> never_sampled, int n_top) {
+    SampleResult result;
+    result.is_finite = all_finite(logits);
+    if (!result.is_finite) return result;
+    AdjustedLogits adjusted(logits);
+    adjusted.add_bias(params.logit_bias);
+    adjusted.penalise(params, window);
+    adjusted.mask(never_sampled);
+    result.token = choose(adjusted.values(), params, index);
+    if (n_top >= 0 && result.token >= 0) {
+        const double norm = log_sum_exp(logits);
+        result.logprob = static_cast<float>(logits[static_cast<std::size_t>(result.token)] - norm);
+        result.top = top_logprobs(logits, n_top, norm);
+    }
+    return result;
+}
+
+}  // namespace pantheon::model

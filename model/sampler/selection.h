@@ -1,0 +1,30 @@
+// Picking the candidates that survive top-k and top-p without sorting the vocabulary.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "runtime/base/ids.h"
+
+namespace pantheon::model {
+
+struct Candidate {
+    float logit = 0.0F;
+    TokenId id = -1;
+};
+
+/// Higher logit first, lower id on ties: a strict total order on finite logits.
+inline bool comes_before(const Candidate& a, const Candidate& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+}
+
+/// The k best entries, in no particular order; entries that are −infinity are left out. O(n) for any k.
+std::vector<Candidate> select_top(std::span<const float> logits, std::size_t k);
+
+/// Cuts `candidates` to the fewest best ones whose weights exp((logit − max_logit) / temperature) make up at
+/// least `share` of all, at least one. Order afterwards: best first. O(n) unless the nucleus is a large part
+/// of n.
+void keep_nucleus(std::vector<Candidate>& candidates, double max_logit, double temperature, double share);
+
+}  // namespace pantheon::model
