@@ -1,0 +1,128 @@
+#include "runtime/cli/help_text.h"
+
+namespace pantheon::cli {
+namespace {
+
+constexpr CommandHelp kHelp[] = {
+    {"", "talk to pantheond, and work with its model files", "pantheon [--endpoint E] COMMAND [OPTIONS]",
+     R"(pantheon is the command-line client of the language model server pantheond. Most commands ask a
+running daemon over its socket; info and score, and tokenize, detokenize and template with --model,
+read a GGUF file themselves and need none.
+
+Results go to standard output, everything else to standard error. Where a command takes "-" it
+reads all of standard input. Words after "--" are never options.
+
+Without --endpoint the sockets /run/pantheon/pantheond.sock and $XDG_RUNTIME_DIR/pantheond.sock are tried.)",
+     R"(pantheon generate -p 'Why is the sky blue?'
+pantheon status
+pantheon COMMAND --help)"},
+
+    {"generate", "stream the answer to one prompt",
+     "pantheon [--endpoint E] generate -p TEXT [-n N] [--temp T] [--seed S] [--raw] [--no-thinking] [--json]",
+     R"(Sends TEXT as one user message and prints the answer while it is made: its content to standard
+output, its reasoning to standard error (dim on a terminal). Nothing is added to the content; a
+terminal gets a last newline.
+
+Ctrl-C cancels the request, waits for its end and exits with 130; a second Ctrl-C exits at once.
+
+Options that are left out mean the daemon's configured defaults, then those of the model file.)",
+     R"(pantheon generate -p 'Name three rivers.' -n 200
+pantheon generate -p 'Once upon a time' --raw --temp 0
+git diff | pantheon generate -p - --json | jq .usage)"},
+
+    {"status", "what the daemon is doing", "pantheon [--endpoint E] status [--json]",
+     R"(Prints the daemon's state, model, engines, memory and counters, and this user's own requests.)",
+     R"(pantheon status
+pantheon status --json | jq .engines[0].slots)"},
+
+    {"ping", "check that the daemon answers", "pantheon [--endpoint E] ping",
+     R"(Prints the endpoint that answered and the time of one round trip.)", "pantheon ping && echo up"},
+
+    {"cancel", "cancel a running request", "pantheon [--endpoint E] cancel ID",
+     R"(Cancels the request that its client named ID; decimal digits are taken as a number. A client sees
+its own requests only. Exits with 1 when there is no such request.)",
+     "pantheon cancel 17"},
+
+    {"drain", "let running requests finish and take no new ones",
+     "pantheon [--endpoint E] drain [--timeout S]",
+     R"(For administrators of the daemon. Prints the daemon's answer, or its typed refusal.)",
+     "pantheon drain --timeout 60"},
+
+    {"reload", "apply the daemon's configuration file again", "pantheon [--endpoint E] reload [--dry-run]",
+     R"(For administrators of the daemon. Prints what was applied and what waits for a restart, or the
+daemon's typed refusal; then nothing has changed.)",
+     "pantheon reload --dry-run"},
+
+    {"metrics", "the daemon's counters", "pantheon [--endpoint E] metrics",
+     R"(Prints the daemon's answer, or its typed refusal.)", "pantheon metrics"},
+
+    {"sessions", "this user's stored sessions", "pantheon [--endpoint E] sessions",
+     R"(Prints the daemon's answer, or its typed refusal.)", "pantheon sessions"},
+
+    {"tokenize", "text to token ids", "pantheon [--endpoint E] tokenize [--model FILE] [--special] TEXT|-",
+     R"(Prints the ids of TEXT on one line, separated by spaces. Control tokens such as <|im_end|> are
+taken as plain text unless --special is given.
+
+Bytes that are not UTF-8 count as U+FFFD, one for each byte.)",
+     R"(pantheon tokenize 'Hello, world'
+pantheon tokenize --model model.gguf --special - < prompt.txt)"},
+
+    {"detokenize", "token ids to bytes", "pantheon [--endpoint E] detokenize [--model FILE] IDS...|-",
+     R"(Prints the exact bytes of the tokens, control tokens included, and nothing else: no newline, and no
+repair of incomplete UTF-8. Ids are decimals separated by white space.)",
+     R"(pantheon detokenize 9707 11 1879
+pantheon tokenize 'any text' | pantheon detokenize -)"},
+
+    {"template", "the prompt that a conversation becomes",
+     "pantheon [--endpoint E] template [--model FILE] MESSAGES.json|- [--tools FILE] [--no-thinking]\n"
+     "    [--no-generation-prompt]",
+     R"(Prints exactly the text that the model would be given for a conversation: no newline is added.
+MESSAGES.json holds an array of messages in OpenAI form, FILE an array of OpenAI tool objects.)",
+     R"(echo '[{"role": "user", "content": "Hi"}]' | pantheon template -
+pantheon template --model model.gguf chat.json --tools tools.json --no-thinking)"},
+
+    {"info", "what a GGUF file holds", "pantheon info FILE.gguf [--json]",
+     R"(Prints the metadata and tensors of a model file; any shard's path opens a split set. Needs no
+daemon.
+
+With --json: a map of arch, kv (all metadata), tensors (each with name, type, ne, offset, bytes and
+file; offset counts from the start of that file) and types (the number of tensors of each type).)",
+     R"(pantheon info model.gguf
+pantheon info model.gguf --json | jq .types)"},
+
+    {"score", "the logits of a token sequence",
+     "pantheon score --model FILE --tokens IDS.txt --logits OUT.f32 [--backend ref] [--threads N] [--chunk "
+     "N]\n"
+     "    [--kv f32|f16]",
+     R"(Evaluates a sequence and writes the raw logits after each of its tokens. Needs no daemon.
+
+IDS.txt holds decimals separated by white space. OUT.f32 is little-endian f32, [n_tokens][n_vocab]:
+row t has the logits after token t. The file appears complete or not at all.
+
+The backend ref is exact: weights are dequantised to f32 and activations are never quantised. Its
+logits do not depend on --threads or --chunk, to the bit. cpu and cuda are not available in this
+version.)",
+     R"(pantheon tokenize --model model.gguf 'Hello' > ids.txt
+pantheon score --model model.gguf --tokens ids.txt --logits out.f32)"},
+};
+
+}  // namespace
+
+const std::string_view kExitStatusHelp =
+    R"(0    done
+1    the daemon or the model said no, or the result could not be written
+2    usage: the command line, or a file that it names as input, makes no sense
+3    no daemon could be reached
+130  ended by Ctrl-C)";
+
+std::span<const CommandHelp> command_help() {
+    return kHelp;
+}
+
+const CommandHelp& help_of(std::string_view name) {
+    for (const CommandHelp& help : kHelp)
+        if (help.name == name) return help;
+    return kHelp[0];
+}
+
+}  // namespace pantheon::cli

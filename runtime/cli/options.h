@@ -1,0 +1,77 @@
+// What the command line asks for, as plain values: the parser fills these, the commands read them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace pantheon::cli {
+
+struct GenerateOptions {
+    std::string prompt;  // "-": standard input
+    std::optional<std::int64_t> max_tokens;
+    std::optional<double> temperature;
+    std::optional<std::uint64_t> seed;
+    bool is_raw = false;
+    bool no_thinking = false;
+    bool as_json = false;
+};
+struct StatusOptions {
+    bool as_json = false;
+};
+struct PingOptions {};
+struct CancelOptions {
+    std::string id;
+};
+struct DrainOptions {
+    std::optional<double> timeout_s;
+};
+struct ReloadOptions {
+    bool is_dry_run = false;
+};
+struct MetricsOptions {};
+struct SessionsOptions {};
+
+// `model` empty: ask the daemon.
+struct TokenizeOptions {
+    std::string model;
+    bool special = false;
+    std::string text;  // "-": standard input
+};
+struct DetokenizeOptions {
+    std::string model;
+    std::vector<std::string> ids;  // a single "-": standard input
+};
+struct TemplateOptions {
+    std::string model;
+    std::string messages;  // a file; "-": standard input
+    std::string tools;     // a file; empty: none
+    bool no_thinking = false;
+    bool no_generation_prompt = false;
+};
+struct InfoOptions {
+    std::string file;
+    bool as_json = false;
+};
+struct ScoreOptions {
+    std::string model;
+    std::string tokens;  // a file; "-": standard input
+    std::string logits;
+    std::string backend = "ref";
+    std::optional<std::int64_t> threads;
+    std::int64_t chunk = 64;
+    std::optional<std::string> kv;
+};
+
+using Command = std::variant<GenerateOptions, StatusOptions, PingOptions, CancelOptions, DrainOptions,
+                             ReloadOptions, MetricsOptions, SessionsOptions, TokenizeOptions,
+                             DetokenizeOptions, TemplateOptions, InfoOptions, ScoreOptions>;
+
+struct CommandLine {
+    std::string endpoint;  // empty: the default places
+    Command command;
+};
+
+}  // namespace pantheon::cli

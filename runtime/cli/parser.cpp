@@ -1,0 +1,279 @@
+#include "runtime/cli/parser.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <sstream>
+
+#include "runtime/cli/help_text.h"
+#include "runtime/cli/numbers.h"
+#include "runtime/config/nearest.h"
+
+namespace pantheon::cli {
+namespace {
+
+std::string indented(std::string_view text) {
+    std::string out;
+    std::istringstream lines{std::string(text)};
+    for (std::string line; std::getline(lines, line);) out += line.empty() ? "\n" : "       " + line + "\n";
+    return out;
+}
+
+/// A manual page: the prose of help_text.h around the options as the parser knows them.
+class ManualFormatter : public CLI::Formatter {
+  public:
+    std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
+        const bool is_program = app->get_parent() == nullptr;
+        const CommandHelp& help = help_of(is_program ? "" : app->get_name());
+        std::ostringstream out;
+        out << "NAME\n       pantheon" << (is_program ? "" : " ") << help.name << " - " << help.summary
+            << "\n\nSYNOPSIS\n"
+            << indented(help.synopsis) << "\nDESCRIPTION\n"
+            << indented(help.description);
+        if (is_program) {
+            out << "\nCOMMANDS\n";
+            for (const CommandHelp& command : command_help())
+                if (!command.name.empty())
+                    out << "       " << command.name << std::string(13 - command.name.size(), ' ')
+                        << command.summary << "\n";
+        }
+        out << "\nOPTIONS\n";
+        for (const CLI::Option* option : app->get_options()) append_option(out, *option);
+        if (!is_program && needs_daemon(*app))
+            append_option(out, *app->get_parent()->get_option("--endpoint"));
+        out << "\nEXIT STATUS\n" << indented(kExitStatusHelp) << "\nEXAMPLES\n" << indented(help.examples);
+        out << "\nSEE ALSO\n       pantheon(1), pantheond(8), pantheond.toml(5)\n";
+        return out.str();
+    }
+
+  private:
+    static bool needs_daemon(const CLI::App& app) {
+        return app.get_name() != "info" && app.get_name() != "score";
+    }
+
+    static void append_option(std::ostream& out, const CLI::Option& option) {
+        const bool takes_value = option.get_items_expected_max() > 0 && option.nonpositional();
+        out << "       " << option.get_name(!option.nonpositional(), true);
+        if (takes_value) out << " " << option.get_type_name();
+        out << "\n              " << option.get_description() << "\n";
+    }
+};
+
+/// A number written as a plain decimal: no octal, no hexadecimal, nothing after it.
+template <class T>
+CLI::Option* add_number(CLI::App& app, const std::string& names, std::optional<T>& target, T min, T max,
+                        const std::string& type, const std::string& help) {
+    return app
+        .add_option_function<std::string>(
+            names,
+            [&target, names, min, max](const std::string& text) {
+                const std::optional<T> value = parse_number<T>(text);
+                if (!value || *value < min || *value > max) {
+                    std::ostringstream want;
+                    want << "'" << text << "': want a number, " << min << " ... " << max;
+                    throw CLI::ValidationError(names, want.str());
+                }
+                target = *value;
+            },
+            help)
+        ->type_name(type);
+}
+
+constexpr std::int64_t kMaxInt32 = 2147483647;
+
+/// One variable a command: the parser writes into all, the chosen one is taken.
+struct Targets {
+    std::string endpoint;
+    GenerateOptions generate;
+    StatusOptions status;
+    CancelOptions cancel;
+    DrainOptions drain;
+    ReloadOptions reload;
+    TokenizeOptions tokenize;
+    DetokenizeOptions detokenize;
+    TemplateOptions template_;
+    InfoOptions info;
+    ScoreOptions score;
+    std::optional<std::int64_t> chunk;
+};
+
+class Parser {
+  public:
+    Parser() : app_("", "pantheon") {
+        app_.formatter(std::make_shared<ManualFormatter>());
+        app_.set_help_flag("-h,--help", "print this and exit");
+        app_.set_version_flag("--version", "pantheon " PANTHEON_VERSION " (protocol 1)",
+                              "print the version and exit");
+        app_.add_option("--endpoint", t_.endpoint,
+                        "the daemon's socket, such as ipc:///run/pantheon/pantheond.sock")
+            ->type_name("E");
+        app_.require_subcommand(1);
+        app_.fallthrough();
+        add_daemon_commands();
+        add_text_commands();
+        add_file_commands();
+    }
+
+    std::variant<CommandLine, ParseStop> parse(std::vector<std::string> arguments) {
+        const std::vector<std::string> words = arguments;
+        std::ranges::reverse(arguments);  // as the library wants them
+        try {
+            app_.parse(std::move(arguments));
+        } catch (const CLI::CallForHelp&) {
+            const auto chosen = app_.get_subcommands();
+            return ParseStop{0, chosen.empty() ? app_.help() : chosen.front()->help()};
+        } catch (const CLI::CallForVersion& version) {
+            return ParseStop{0, std::string(version.what()) + "\n"};
+        } catch (const CLI::ParseError& error) {
+            return usage_error(error.what(), words);
+        }
+        if (t_.chunk) t_.score.chunk = *t_.chunk;
+        return CommandLine{t_.endpoint, take(app_.get_subcommands().front()->get_name())};
+    }
+
+  private:
+    CLI::App& add_command(const std::string& name) {
+        CLI::App* command = app_.add_subcommand(name, std::string(help_of(name).summary));
+        return *command;
+    }
+
+    void add_daemon_commands() {
+        CLI::App& generate = add_command("generate");
+        generate
+            .add_option("-p,--prompt", t_.generate.prompt, "the prompt; \"-\" reads it from standard input")
+            ->type_name("TEXT")
+            ->required();
+        add_number<std::int64_t>(generate, "-n,--max-tokens", t_.generate.max_tokens, 1, kMaxInt32, "N",
+                                 "at most N tokens of answer. Default: the daemon's limits.max_tokens");
+        add_number<double>(generate, "--temp", t_.generate.temperature, 0, 100, "T",
+                           "temperature; 0 takes the most likely token each time. Default: the daemon's");
+        add_number<std::uint64_t>(
+            generate, "--seed", t_.generate.seed, 0, UINT64_MAX, "S",
+            "seed of the draws; the same seed repeats an answer. Default: chosen by the daemon");
+        generate.add_flag("--raw", t_.generate.is_raw, "send TEXT as it is, without the chat template");
+        generate.add_flag(
+            "--no-thinking", t_.generate.no_thinking,
+            "answer without reasoning first. Default: as the model's template does; no effect with --raw");
+        generate.add_flag("--json", t_.generate.as_json,
+                          "print the closing map of the reply, and nothing before it");
+
+        add_command("status").add_flag("--json", t_.status.as_json, "print the daemon's reply as JSON");
+        add_command("ping");
+        add_command("cancel").add_option("ID", t_.cancel.id, "the request's name")->required();
+        add_number<double>(add_command("drain"), "--timeout", t_.drain.timeout_s, 0, 86400, "S",
+                           "seconds that running requests may take. Default: the daemon's daemon.drain_s");
+        add_command("reload").add_flag("--dry-run", t_.reload.is_dry_run,
+                                       "say what would change, change nothing");
+        add_command("metrics");
+        add_command("sessions");
+    }
+
+    void add_model_option(CLI::App& command, std::string& target) {
+        command.add_option("--model", target, "use this GGUF file instead of a daemon")->type_name("FILE");
+    }
+
+    void add_text_commands() {
+        CLI::App& tokenize = add_command("tokenize");
+        add_model_option(tokenize, t_.tokenize.model);
+        tokenize.add_flag("--special", t_.tokenize.special, "control tokens in the text are tokens");
+        tokenize.add_option("TEXT", t_.tokenize.text, "the text; \"-\" reads it from standard input")
+            ->required();
+
+        CLI::App& detokenize = add_command("detokenize");
+        add_model_option(detokenize, t_.detokenize.model);
+        detokenize.add_option("IDS", t_.detokenize.ids, "the ids; \"-\" reads them from standard input")
+            ->required();
+
+        CLI::App& chat = add_command("template");
+        add_model_option(chat, t_.template_.model);
+        chat.add_option("MESSAGES", t_.template_.messages, "a JSON file; \"-\" reads standard input")
+            ->required();
+        chat.add_option("--tools", t_.template_.tools, "a JSON file with the tools. Default: none")
+            ->type_name("FILE");
+        chat.add_flag("--no-thinking", t_.template_.no_thinking,
+                      "as for an answer without reasoning. Default: as the model's template does");
+        chat.add_flag("--no-generation-prompt", t_.template_.no_generation_prompt,
+                      "end after the last message instead of where the answer begins");
+    }
+
+    void add_file_commands() {
+        CLI::App& info = add_command("info");
+        info.add_option("FILE", t_.info.file, "the model file")->required();
+        info.add_flag("--json", t_.info.as_json, "print JSON");
+
+        CLI::App& score = add_command("score");
+        score.add_option("--model", t_.score.model, "the model file")->type_name("FILE")->required();
+        score.add_option("--tokens", t_.score.tokens, "the ids; \"-\" reads them from standard input")
+            ->type_name("IDS.txt")
+            ->required();
+        score.add_option("--logits", t_.score.logits, "where the logits go")
+            ->type_name("OUT.f32")
+            ->required();
+        score
+            .add_option("--backend", t_.score.backend,
+                        "ref; cpu and cuda are not available in this version. Default: ref")
+            ->type_name("B")
+            ->check(CLI::IsMember({"ref", "cpu", "cuda"}));
+        add_number<std::int64_t>(score, "--threads", t_.score.threads, 1, 1024, "N",
+                                 "compute threads. Default: the physical cores allowed");
+        add_number<std::int64_t>(score, "--chunk", t_.chunk, 1, 262144, "N",
+                                 "tokens evaluated at once; 1 is token by token. Default: 64");
+        score.add_option("--kv", t_.score.kv, "format of keys and values, f32 or f16. Default: f32 on ref")
+            ->type_name("F")
+            ->check(CLI::IsMember({"f32", "f16", "q8_0", "q4_0"}));
+    }
+
+    Command take(const std::string& name) const {
+        if (name == "generate") return t_.generate;
+        if (name == "status") return t_.status;
+        if (name == "ping") return PingOptions{};
+        if (name == "cancel") return t_.cancel;
+        if (name == "drain") return t_.drain;
+        if (name == "reload") return t_.reload;
+        if (name == "metrics") return MetricsOptions{};
+        if (name == "sessions") return SessionsOptions{};
+        if (name == "tokenize") return t_.tokenize;
+        if (name == "detokenize") return t_.detokenize;
+        if (name == "template") return t_.template_;
+        if (name == "info") return t_.info;
+        return t_.score;
+    }
+
+    /// The first word that should have been a command.
+    std::string command_word(const std::vector<std::string>& words) const {
+        for (std::size_t i = 0; i < words.size(); ++i) {
+            if (words[i] == "--endpoint")
+                ++i;
+            else if (!words[i].starts_with("-"))
+                return words[i];
+        }
+        return {};
+    }
+
+    ParseStop usage_error(std::string message, const std::vector<std::string>& words) const {
+        const auto chosen = app_.get_subcommands();
+        const std::string command = command_word(words);
+        if (chosen.empty() && command.empty()) message = "a command is missing";
+        if (chosen.empty() && !command.empty()) {
+            std::vector<std::string_view> names;
+            for (const CommandHelp& help : command_help())
+                if (!help.name.empty()) names.push_back(help.name);
+            message = "unknown command '" + command + "'; the nearest one is '" +
+                      std::string(config::nearest_name(command, names)) + "'";
+        }
+        const std::string program = "pantheon" + (chosen.empty() ? "" : " " + chosen.front()->get_name());
+        return {2, program + ": " + message + "\nTry '" + program + " --help'.\n"};
+    }
+
+    CLI::App app_;
+    Targets t_;
+};
+
+}  // namespace
+
+std::variant<CommandLine, ParseStop> parse_command_line(std::vector<std::string> arguments) {
+    return Parser().parse(std::move(arguments));
+}
+
+}  // namespace pantheon::cli
