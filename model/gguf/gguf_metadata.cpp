@@ -2,6 +2,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/quant/weight_type.h"
 #include "model/gguf/gguf_file.h"
 #include "model/gguf/gguf_types.h"
 
@@ -138,6 +139,11 @@ std::string_view gguf_type_name(std::int32_t type) {
                                            "bool", "string", "array", "u64", "i64", "f64"};
     if (type < 0 || type >= static_cast<std::int32_t>(std::size(kNames))) return "?";
     return kNames[type];
+}
+
+std::string_view gguf_tensor_type_name(std::int32_t type) {
+    const kernels::WeightTypeInfo* info = kernels::weight_type_info(type);
+    return info == nullptr ? "?" : info->name;
 }
 
 std::uint64_t gguf_type_min_bytes(std::int32_t type) {

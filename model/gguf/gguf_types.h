@@ -25,6 +25,9 @@ enum class GgufType : std::int32_t {
 /// "u32"; "?" for an unknown id.
 std::string_view gguf_type_name(std::int32_t type);
 
+/// A tensor's type as people write it, "Q4_K"; "?" for an unknown id.
+std::string_view gguf_tensor_type_name(std::int32_t type);
+
 /// Least number of bytes that a value of this type takes in a file; 0 for unknown ids and for arrays.
 std::uint64_t gguf_type_min_bytes(std::int32_t type);
 
