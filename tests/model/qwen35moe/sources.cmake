@@ -1,0 +1,7 @@
+add_library(pantheon_tiny_model STATIC
+  ${CMAKE_CURRENT_LIST_DIR}/double_model.cpp ${CMAKE_CURRENT_LIST_DIR}/tiny_model.cpp)
+target_link_libraries(pantheon_tiny_model PUBLIC pantheon_model pantheon_test_support)
+
+pantheon_test(qwen35moe_forward_test
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/double_model_test.cpp ${CMAKE_CURRENT_LIST_DIR}/golden_test.cpp
+  LIBS pantheon_tiny_model)
