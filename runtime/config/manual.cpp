@@ -2,6 +2,7 @@
 
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "runtime/config/schema.h"
 
@@ -52,26 +53,35 @@ n_ctx = 32768
 .Ed
 .Pp
 Check a file without starting anything:
-.Dl pantheond --config pantheond.toml --check-config
+.Dl pantheond \-\-config pantheond.toml \-\-check-config
 .Sh SEE ALSO
 .Xr pantheon 1 ,
 .Xr pantheond 8
 )";
 
-/// Backslashes, and a dot or quote at the start of a line, mean something to roff.
+/// Backslashes, and a dot or quote at the start of a line, mean something to roff; it reads no UTF-8.
 std::string roff(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-        if (c == '\\')
-            out += "\\e";
-        else if ((c == '.' || c == '\'') && out.empty())
-            out.append("\\&").push_back(c);
-        else if (c == '-')
-            out += "\\-";
-        else
-            out += c;
+    static constexpr std::pair<std::string_view, std::string_view> kSpelled[] = {
+        {"\\", "\\e"}, {"…", "..."}, {"×", "\\(mu"}};
+    std::string out = text.starts_with('.') || text.starts_with('\'') ? "\\&" : "";
+    while (!text.empty()) {
+        std::string_view from = text.substr(0, 1);
+        std::string_view to = from;
+        for (const auto& [character, spelling] : kSpelled)
+            if (text.starts_with(character)) {
+                from = character;
+                to = spelling;
+            }
+        out += to;
+        text.remove_prefix(from.size());
     }
     return out;
+}
+
+std::string sentence(std::string_view text) {
+    std::string out = roff(text);
+    if (out[0] >= 'a' && out[0] <= 'z') out[0] = static_cast<char>(out[0] - 'a' + 'A');
+    return out + ".";
 }
 
 std::string_view stripped(std::string_view text) {
@@ -94,7 +104,7 @@ std::string manual_page() {
             out << ".Sh [" << table << "]\n.Bl -tag -width indent\n";
         }
         out << ".It Cm " << roff(row.leaf()) << "\n"
-            << roff(row.help) << ".\n.br\nTakes " << roff(value_description(row))
+            << sentence(row.help) << "\n.br\nTakes " << roff(value_description(row))
             << ".\nDefault: " << roff(row.fallback);
         if (!row.auto_meaning.empty()) out << ": " << roff(row.auto_meaning);
         out << " (" << (row.reload == Reload::live ? "live" : "restart") << ").\n";

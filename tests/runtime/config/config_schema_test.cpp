@@ -97,7 +97,8 @@ TEST(ConfigSchemaTest, ManualPageHasEveryKey) {
         EXPECT_THAT(page, HasSubstr(".Sh [" + std::string(row.table()) + "]\n"));
         EXPECT_THAT(page, HasSubstr(".It Cm " + std::string(row.leaf()) + "\n"));
     }
-    EXPECT_THAT(page, HasSubstr("Takes an integer, 16 … 262144 tokens.\nDefault: 4096 (restart).\n"));
+    for (const char c : page) ASSERT_LT(static_cast<unsigned char>(c), 0x80) << "roff reads no UTF-8";
+    EXPECT_THAT(page, HasSubstr("Takes an integer, 16 ... 262144 tokens.\nDefault: 4096 (restart).\n"));
 }
 
 TEST(ConfigDiffTest, EqualConfigurationsDoNotDiffer) {
