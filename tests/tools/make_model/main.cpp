@@ -71,8 +71,7 @@ void add_other_options(CLI::App& app, Options& o) {
                    "the first "
                    "that matches wins")
         ->group("Types")
-        ->expected(1)
-        ->take_all();
+        ->allow_extra_args(false);
     app.add_flag("--tied", o.spec.shape.is_tied, "no output.weight: the head is token_embd")
         ->group("Variants");
     app.add_flag("--fused-experts", o.spec.shape.fuses_gate_up,
@@ -108,16 +107,13 @@ void add_other_options(CLI::App& app, Options& o) {
     app.add_option("--set", o.set_keys,
                    "KEY=TYPE:VALUE (repeatable), for example general.name=string:x; adds or replaces")
         ->group("File")
-        ->expected(1)
-        ->take_all();
+        ->allow_extra_args(false);
     app.add_option("--drop-key", o.spec.drop_keys, "REGEX (repeatable): leave these metadata keys out")
         ->group("File")
-        ->expected(1)
-        ->take_all();
+        ->allow_extra_args(false);
     app.add_option("--drop-tensor", o.spec.drop_tensors, "REGEX (repeatable): leave these tensors out")
         ->group("File")
-        ->expected(1)
-        ->take_all();
+        ->allow_extra_args(false);
 }
 
 void finish_spec(Options& o) {
