@@ -83,7 +83,7 @@ main() {
     build
     step "a small model with random weights: it shows that everything works, not that it makes sense"
     scratch=$(mktemp -d)
-    "$BIN/make_model" --out "$scratch/model.gguf"
+    "$BIN/make_model" "$scratch/model.gguf"
     step "start the daemon"
     start_daemon
     step "ask it: $PROMPT"

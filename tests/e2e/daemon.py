@@ -21,7 +21,7 @@ class DaemonError(RuntimeError):
 
 def make_model(build, path, *options):
     """Writes a synthetic model with the project's own tool."""
-    command = [os.fspath(build / "bin" / "make_model"), *options, "--out", os.fspath(path)]
+    command = [os.fspath(build / "bin" / "make_model"), *options, os.fspath(path)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 

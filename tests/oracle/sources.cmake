@@ -22,6 +22,9 @@ set_target_properties(tokenize_stdin PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE
 target_link_libraries(tokenize_stdin PRIVATE pantheon_model)
 pantheon_oracle_test(tokenizer tokenizer_test.py)
 
-foreach(group shapes plain_types k_types iq_types)
+foreach(group shapes mixes plain_types k_types iq_types)
   pantheon_oracle_test(logits.${group} logits_test.py --group ${group})
 endforeach()
+
+add_test(NAME oracle.yardstick COMMAND ${PANTHEON_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/compare_test.py)
+set_tests_properties(oracle.yardstick PROPERTIES LABELS fast TIMEOUT 60)
