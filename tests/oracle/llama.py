@@ -234,7 +234,7 @@ class Oracle:
         if len(data) % traits.type_size:
             raise OracleError(f"{type_name}: {len(data)} bytes are no whole number of {traits.type_size}-byte blocks")
         if type_name == "F32":
-            return array("f", data)
+            return array("f", bytes(data))
         n = len(data) // traits.type_size * traits.blck_size
         out = (C.c_float * n)()
         source = C.create_string_buffer(bytes(data), len(data))
