@@ -8,3 +8,4 @@ target_link_libraries(pantheon_make_model PUBLIC pantheon_test_support pantheon_
                                           PRIVATE nlohmann_json::nlohmann_json)
 add_executable(make_model ${CMAKE_CURRENT_LIST_DIR}/make_model/main.cpp)
 target_link_libraries(make_model PRIVATE pantheon_make_model CLI11::CLI11)
+pantheon_test(make_model_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/make_model_test.cpp LIBS pantheon_make_model)
