@@ -1,0 +1,73 @@
+// Random weight matrices of any type, and the values they stand for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "kernels/linear/weight_matrix.h"
+#include "kernels/quant/dequantize.h"
+#include "tests/kernels/kernel_test.h"
+
+namespace pantheon::kernels::test {
+
+class WeightBytes {
+  public:
+    /// n_rows rows of n_in elements; the bytes lie at an odd address, as they may in a file.
+    WeightBytes(WeightType type, std::int64_t n_in, std::int64_t n_rows, std::uint64_t seed)
+        : type_(type), n_in_(n_in), n_rows_(n_rows), row_bytes_(row_bytes(*weight_type_info(type), n_in)) {
+        const std::size_t n_bytes = static_cast<std::size_t>(row_bytes_ * n_rows);
+        storage_.resize(n_bytes + 1);
+        const std::size_t n = static_cast<std::size_t>(n_in * n_rows);
+        const auto values = random_values(n, seed);
+        if (type == WeightType::f32) {
+            std::memcpy(data(), values.data(), n_bytes);
+        } else if (type == WeightType::f16 || type == WeightType::bf16) {
+            for (std::size_t i = 0; i < n; ++i) {
+                std::uint32_t bits;
+                std::memcpy(&bits, &values[i], sizeof bits);
+                const std::uint16_t half = type == WeightType::f16 ? float_to_half(values[i])
+                                                                   : static_cast<std::uint16_t>(bits >> 16);
+                std::memcpy(data() + 2 * i, &half, 2);
+            }
+        } else {
+            fill_blocks(seed);
+        }
+        values_.resize(n);
+        for (std::int64_t r = 0; r < n_rows; ++r)
+            dequantize_row(type, data() + r * row_bytes_, values_.data() + r * n_in, n_in);
+    }
+
+    WeightMatrix matrix() const {
+        return {type_, const_cast<WeightBytes*>(this)->data(), n_in_, n_rows_, row_bytes_};
+    }
+    float value(std::int64_t row, std::int64_t i) const {
+        return values_[static_cast<std::size_t>(row * n_in_ + i)];
+    }
+
+  private:
+    std::byte* data() { return storage_.data() + 1; }
+
+    /// Random bytes, with sane scales where the format keeps them.
+    void fill_blocks(std::uint64_t seed) {
+        const WeightTypeInfo& info = *weight_type_info(type_);
+        const std::size_t n_bytes = storage_.size() - 1;
+        const auto noise = random_values(n_bytes, seed + 99, 0, 256);
+        for (std::size_t i = 0; i < n_bytes; ++i) data()[i] = static_cast<std::byte>(noise[i]);
+        const std::size_t block = static_cast<std::size_t>(info.block_bytes);
+        // Q8_0 and Q4_0 start with their f16 scale, Q6_K ends with it.
+        const std::size_t at = type_ == WeightType::q6_k ? block - 2 : 0;
+        for (std::size_t b = 0; b < n_bytes; b += block) {
+            const std::uint16_t scale = float_to_half(0.01f + 0.001f * static_cast<float>(b % 7));
+            std::memcpy(data() + b + at, &scale, 2);
+        }
+    }
+
+    WeightType type_;
+    std::int64_t n_in_, n_rows_, row_bytes_;
+    std::vector<std::byte> storage_;
+    std::vector<float> values_;
+};
+
+}  // namespace pantheon::kernels::test
