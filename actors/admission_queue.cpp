@@ -5,9 +5,8 @@
 namespace pantheon::actors {
 
 std::size_t AdmissionQueue::ahead_of(std::int32_t priority) const {
-    return static_cast<std::size_t>(std::count_if(jobs_.begin(), jobs_.end(), [&](const JobPtr& job) {
-        return job->prepared->priority >= priority;
-    }));
+    return static_cast<std::size_t>(std::count_if(
+        jobs_.begin(), jobs_.end(), [&](const JobPtr& job) { return job->prepared->priority >= priority; }));
 }
 
 void AdmissionQueue::push(JobPtr job) {

@@ -35,7 +35,8 @@ std::vector<Entry*> ClientTable::find(const Identity& who, const RequestId& id) 
     std::vector<Entry*> found;
     for (auto& [ticket, entry] : entries_) {
         const Identity& owner = entry.job->who;
-        if (owner.uid == who.uid && owner.curve_key == who.curve_key && entry.job->reply.id == id) found.push_back(&entry);
+        if (owner.uid == who.uid && owner.curve_key == who.curve_key && entry.job->reply.id == id)
+            found.push_back(&entry);
     }
     return found;
 }

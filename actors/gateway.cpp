@@ -10,7 +10,7 @@
 namespace pantheon::actors {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{500};         // only while something waits for time to pass
+constexpr std::chrono::milliseconds kTick{500};          // only while something waits for time to pass
 constexpr std::chrono::milliseconds kStatusTimeout{40};  // status answers within 50 ms whatever runs
 
 /// Tickets stay unique when a gateway is replaced.
@@ -30,9 +30,12 @@ std::string id_text(const RequestId& id) {
 
 std::string_view phase_name(Entry::Phase phase) {
     switch (phase) {
-        case Entry::Phase::preparing: return "preparing";
-        case Entry::Phase::queued: return "queued";
-        case Entry::Phase::bound: break;
+        case Entry::Phase::preparing:
+            return "preparing";
+        case Entry::Phase::queued:
+            return "queued";
+        case Entry::Phase::bound:
+            break;
     }
     return "running";
 }
@@ -47,7 +50,8 @@ Error not_available(std::string_view op) {
 
 }  // namespace
 
-// ---- from the socket --------------------------------------------------------------------------------------------
+// ---- from the socket
+// --------------------------------------------------------------------------------------------
 
 void GatewayState::on_port_event(const PortEvent& event) {
     if (const auto* inbound = std::get_if<Inbound>(&event)) return on_inbound(*inbound);
@@ -61,13 +65,21 @@ void GatewayState::on_inbound(const Inbound& inbound) {
     std::visit([&](const auto& request) { serve(inbound, request); }, inbound.request);
 }
 
-void GatewayState::serve(const Inbound& inbound, const CancelRequest& request) { cancel(inbound, request); }
-void GatewayState::serve(const Inbound& inbound, const CreditRequest& request) { add_credit(inbound, request); }
-void GatewayState::serve(const Inbound& inbound, const StatusRequest&) { send_status(inbound); }
+void GatewayState::serve(const Inbound& inbound, const CancelRequest& request) {
+    cancel(inbound, request);
+}
+void GatewayState::serve(const Inbound& inbound, const CreditRequest& request) {
+    add_credit(inbound, request);
+}
+void GatewayState::serve(const Inbound& inbound, const StatusRequest&) {
+    send_status(inbound);
+}
 void GatewayState::serve(const Inbound& inbound, const PingRequest&) {
     port->send(inbound.client, inbound.id, ResultEvent{Json::object()});
 }
-void GatewayState::serve(const Inbound& inbound, const MetricsRequest&) { send_error(inbound, not_available("metrics")); }
+void GatewayState::serve(const Inbound& inbound, const MetricsRequest&) {
+    send_error(inbound, not_available("metrics"));
+}
 void GatewayState::serve(const Inbound& inbound, const SessionRequest& request) {
     send_error(inbound, not_available(request.op));
 }
@@ -84,11 +96,13 @@ void GatewayState::serve(const Inbound& inbound, const DrainRequest& request) {
 void GatewayState::submit(const Inbound& inbound) {
     const bool is_engine_work = std::holds_alternative<GenerateRequest>(inbound.request) ||
                                 std::holds_alternative<ScoreRequest>(inbound.request);
-    if (is_engine_work && is_draining) return send_error(inbound, Error(Code::unavailable, "the daemon is shutting down"));
+    if (is_engine_work && is_draining)
+        return send_error(inbound, Error(Code::unavailable, "the daemon is shutting down"));
     if (table.count_of(inbound.client) >= settings->limits.per_client)
-        return send_error(inbound, Error(Code::resource_exhausted, "this connection has " +
-                                                                       std::to_string(settings->limits.per_client) +
-                                                                       " live requests, the most it may have"));
+        return send_error(inbound,
+                          Error(Code::resource_exhausted, "this connection has " +
+                                                              std::to_string(settings->limits.per_client) +
+                                                              " live requests, the most it may have"));
     auto job = std::make_shared<Job>();
     job->ticket = next_ticket();
     job->reply = {port, inbound.client, inbound.id};
@@ -96,8 +110,9 @@ void GatewayState::submit(const Inbound& inbound) {
     job->received = Clock::now();
     job->request = std::make_shared<const Request>(inbound.request);
     if (!table.add({job, Entry::Phase::preparing, {}, {}, 0}))
-        return send_error(inbound, Error(Code::invalid_argument, "id: " + id_text(inbound.id) +
-                                                                     " is in use by a live request of this connection"));
+        return send_error(
+            inbound, Error(Code::invalid_argument,
+                           "id: " + id_text(inbound.id) + " is in use by a live request of this connection"));
     self->send(wiring->text, JobPtr(std::move(job)));
 }
 
@@ -107,8 +122,9 @@ void GatewayState::cancel(const Inbound& inbound, const CancelRequest& request) 
         // Another connection of the same user, for example `pantheon cancel`.
         const auto found = table.find(inbound.who, request.target);
         if (found.size() > 1)
-            return send_error(inbound, Error(Code::failed_precondition, "target: " + std::to_string(found.size()) +
-                                                                            " connections have a live request of this id"));
+            return send_error(
+                inbound, Error(Code::failed_precondition, "target: " + std::to_string(found.size()) +
+                                                              " connections have a live request of this id"));
         if (found.size() == 1) entry = found.front();
     }
     if (entry) cancel_entry(*entry, "cancelled", std::nullopt);
@@ -143,17 +159,20 @@ void GatewayState::send_error(const Inbound& inbound, Error error) {
 bool GatewayState::is_admin(const Identity& who) const {
     if (!who.curve_key.empty()) return false;
     const auto& listed = settings->limits.admin_uids;
-    return who.uid == 0 || who.uid == ::geteuid() || std::find(listed.begin(), listed.end(), who.uid) != listed.end();
+    return who.uid == 0 || who.uid == ::geteuid() ||
+           std::find(listed.begin(), listed.end(), who.uid) != listed.end();
 }
 
 void GatewayState::send_status(const Inbound& inbound) {
     std::vector<RequestSummary> own;
     for (Entry* entry : table.all())
         if (entry->job->who.uid == inbound.who.uid && entry->job->who.curve_key == inbound.who.curve_key)
-            own.push_back({entry->job->reply.id, std::string(phase_name(entry->phase)), age_ms(entry->job->received)});
+            own.push_back(
+                {entry->job->reply.id, std::string(phase_name(entry->phase)), age_ms(entry->job->received)});
     const auto answer = [this, client = inbound.client, id = inbound.id, own](const EngineSnapshot& engine) {
         const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - daemon_started);
-        port->send(client, id, ResultEvent{status_report(*settings, engine, is_draining, uptime.count(), own)});
+        port->send(client, id,
+                   ResultEvent{status_report(*settings, engine, is_draining, uptime.count(), own)});
     };
     self->request(wiring->scheduler, kStatusTimeout, GetSnapshot{})
         .then([answer](const SnapshotPtr& snapshot) { answer(*snapshot); },
@@ -167,7 +186,8 @@ void GatewayState::send_status(const Inbound& inbound) {
               });
 }
 
-// ---- tickets ----------------------------------------------------------------------------------------------------
+// ---- tickets
+// ----------------------------------------------------------------------------------------------------
 
 template <class Message>
 void GatewayState::send_to_holder(const Entry& entry, Message message) {
@@ -198,7 +218,9 @@ void GatewayState::on_bound(const TicketBound& message) {
     if (stalled.contains(entry->job->reply.client)) send_to_holder(*entry, PauseTicket{message.ticket, true});
 }
 
-void GatewayState::on_finished(TicketId ticket) { table.remove(ticket); }
+void GatewayState::on_finished(TicketId ticket) {
+    table.remove(ticket);
+}
 
 /// Ends a request whose holder is gone.
 void GatewayState::fail_entry(const JobPtr& job, const Error& error) {
@@ -217,7 +239,8 @@ void GatewayState::fail_entry(const JobPtr& job, const Error& error) {
     table.remove(job->ticket);
 }
 
-// ---- replaced parts -----------------------------------------------------------------------------------------------
+// ---- replaced parts
+// -----------------------------------------------------------------------------------------------
 
 void GatewayState::on_wiring(const WiringPtr& next) {
     const WiringPtr previous = wiring;
@@ -229,13 +252,15 @@ void GatewayState::on_wiring(const WiringPtr& next) {
     if (previous->text != wiring->text) {
         for (Entry* entry : table.all())
             if (entry->phase == Entry::Phase::preparing)
-                fail_entry(entry->job, Error(Code::internal, "the text worker failed on this or an earlier request"));
+                fail_entry(entry->job,
+                           Error(Code::internal, "the text worker failed on this or an earlier request"));
     }
     if (previous->scheduler != wiring->scheduler) {
         // Slots report what they hold to the new scheduler; what was still waiting is known here only.
         for (Entry* entry : table.all()) {
             if (entry->phase == Entry::Phase::preparing) continue;
-            if (entry->n_credit > 0) self->send(wiring->scheduler, AddCredit{entry->job->ticket, entry->n_credit});
+            if (entry->n_credit > 0)
+                self->send(wiring->scheduler, AddCredit{entry->job->ticket, entry->n_credit});
             if (entry->phase == Entry::Phase::queued) {
                 auto again = std::make_shared<Job>(*entry->job);
                 again->is_resubmitted = true;
@@ -270,14 +295,17 @@ void GatewayState::adopt_tickets() {
             [this](const caf::error&) { listen(); });
 }
 
-/// After a failure of scheduler or slots: whatever we believe to run and the scheduler does not know is ended.
+/// After a failure of scheduler or slots: whatever we believe to run and the scheduler does not know is
+/// ended.
 void GatewayState::reconcile() {
     self->request(wiring->scheduler, std::chrono::seconds(2), ListTickets{})
         .then(
             [this](const TicketListPtr& list) {
                 for (Entry* entry : table.all()) {
                     if (entry->phase != Entry::Phase::bound) continue;
-                    const auto same = [&](const auto& item) { return item.first->ticket == entry->job->ticket; };
+                    const auto same = [&](const auto& item) {
+                        return item.first->ticket == entry->job->ticket;
+                    };
                     if (std::none_of(list->jobs.begin(), list->jobs.end(), same))
                         fail_entry(entry->job, Error(Code::internal, "the slot of this request failed"));
                 }
@@ -288,7 +316,8 @@ void GatewayState::reconcile() {
             });
 }
 
-// ---- time -------------------------------------------------------------------------------------------------------
+// ---- time
+// -------------------------------------------------------------------------------------------------------
 
 void GatewayState::begin_drain(std::chrono::milliseconds timeout) {
     is_draining = true;
@@ -312,9 +341,10 @@ void GatewayState::tick() {
     for (auto& [client, since] : stalled) {
         if (now - since < settings->limits.stall) continue;
         for (Entry* entry : table.of_client(client))
-            cancel_entry(*entry, "cancelled",
-                         Error(Code::resource_exhausted, "the client has not read for ipc.stall_ms (" +
-                                                             std::to_string(settings->limits.stall.count()) + " ms)"));
+            cancel_entry(
+                *entry, "cancelled",
+                Error(Code::resource_exhausted, "the client has not read for ipc.stall_ms (" +
+                                                    std::to_string(settings->limits.stall.count()) + " ms)"));
     }
     if (drain_deadline && now >= *drain_deadline) {
         drain_deadline.reset();
@@ -325,7 +355,8 @@ void GatewayState::tick() {
 }
 
 GatewayActor::behavior_type gateway(GatewayActor::stateful_pointer<GatewayState> self, SettingsPtr settings,
-                                    std::shared_ptr<ClientPort> port, Clock::time_point daemon_started, bool is_restart) {
+                                    std::shared_ptr<ClientPort> port, Clock::time_point daemon_started,
+                                    bool is_restart) {
     install_handlers(self);
     GatewayState& state = self->state;
     state.self = self;

@@ -22,7 +22,7 @@ struct GatewayState {
     std::optional<Clock::time_point> drain_deadline;
     bool is_tick_pending = false;
     bool is_reconcile_due = false;
-    bool is_restart = false;             // a predecessor failed: its tickets are asked for before the socket is heard
+    bool is_restart = false;  // a predecessor failed: its tickets are asked for before the socket is heard
 
     void on_port_event(const PortEvent& event);
     void on_wiring(const WiringPtr& next);
@@ -56,7 +56,8 @@ struct GatewayState {
     void cancel_entry(Entry& entry, std::string finish, std::optional<Error> error);
     void fail_entry(const JobPtr& job, const Error& error);
     bool is_admin(const Identity& who) const;
-    /// Messages about a ticket go to whoever holds it: the text worker until it was admitted, then the scheduler.
+    /// Messages about a ticket go to whoever holds it: the text worker until it was admitted, then the
+    /// scheduler.
     template <class Message>
     void send_to_holder(const Entry& entry, Message message);
     void adopt_tickets();
@@ -65,8 +66,10 @@ struct GatewayState {
     void arm_tick();
 };
 
-/// daemon_started: for uptime, across restarts of this actor. is_restart: ask the scheduler for its tickets first.
+/// daemon_started: for uptime, across restarts of this actor. is_restart: ask the scheduler for its tickets
+/// first.
 GatewayActor::behavior_type gateway(GatewayActor::stateful_pointer<GatewayState> self, SettingsPtr settings,
-                                    std::shared_ptr<ClientPort> port, Clock::time_point daemon_started, bool is_restart);
+                                    std::shared_ptr<ClientPort> port, Clock::time_point daemon_started,
+                                    bool is_restart);
 
 }  // namespace pantheon::actors

@@ -1,6 +1,6 @@
-// Every actor interface of the daemon and every message that crosses one. Messages are values; what is large and
-// shared goes as shared_ptr<const T>. To and from a die they are plain serialisable structs, so that a die can live
-// elsewhere one day. Client-facing structs are in client_messages.h.
+// Every actor interface of the daemon and every message that crosses one. Messages are values; what is large
+// and shared goes as shared_ptr<const T>. To and from a die they are plain serialisable structs, so that a
+// die can live elsewhere one day. Client-facing structs are in client_messages.h.
 #pragma once
 
 #include <chrono>
@@ -21,9 +21,11 @@ namespace pantheon::actors {
 
 using Clock = std::chrono::steady_clock;
 
-// ---- a request on its way through -----------------------------------------------------------------------------
+// ---- a request on its way through
+// -----------------------------------------------------------------------------
 
-/// Where the events of one request go. Copied along with the request; whoever holds the ticket answers through it.
+/// Where the events of one request go. Copied along with the request; whoever holds the ticket answers
+/// through it.
 struct Respondent {
     std::shared_ptr<ClientPort> port;
     RoutingId client;
@@ -35,15 +37,15 @@ struct Respondent {
 struct Prepared {
     enum class Kind { generate, score };
     Kind kind = Kind::generate;
-    std::vector<TokenId> prompt;          // score: the tokens to score
-    std::int64_t max_tokens = 0;          // already limited by n_ctx
+    std::vector<TokenId> prompt;  // score: the tokens to score
+    std::int64_t max_tokens = 0;  // already limited by n_ctx
     bool stream = true;
     model::SamplingParams sampling;
-    int n_top = -1;                       // −1: no logprobs
+    int n_top = -1;  // −1: no logprobs
     model::OutputParserConfig parser;
     std::int32_t priority = 0;
     std::optional<Clock::time_point> deadline;
-    std::optional<std::int64_t> credit;   // absent: unlimited
+    std::optional<std::int64_t> credit;  // absent: unlimited
 };
 
 /// A request with its identity inside the daemon. `received` starts every timing.
@@ -54,11 +56,12 @@ struct Job {
     Clock::time_point received;
     std::shared_ptr<const Request> request;    // generate or score, as decoded
     std::shared_ptr<const Prepared> prepared;  // set by the text worker
-    bool is_resubmitted = false;               // was accepted before a scheduler was replaced: accept silently
+    bool is_resubmitted = false;  // was accepted before a scheduler was replaced: accept silently
 };
 using JobPtr = std::shared_ptr<const Job>;
 
-// ---- messages -------------------------------------------------------------------------------------------------
+// ---- messages
+// -------------------------------------------------------------------------------------------------
 
 /// Ends a request from outside; `error` set: finish is "error" or "cancelled" with that code.
 struct CancelTicket {
@@ -66,18 +69,34 @@ struct CancelTicket {
     std::string finish = "cancelled";
     std::optional<Error> error;
 };
-struct AddCredit { TicketId ticket; std::int64_t n = 0; };
-struct PauseTicket { TicketId ticket; bool is_paused = false; };
+struct AddCredit {
+    TicketId ticket;
+    std::int64_t n = 0;
+};
+struct PauseTicket {
+    TicketId ticket;
+    bool is_paused = false;
+};
 
 /// scheduler → gateway: the job, prepared now, waits in the queue; its holder is the scheduler from here on.
-struct TicketAdmitted { JobPtr job; };
+struct TicketAdmitted {
+    JobPtr job;
+};
 /// scheduler → gateway: the ticket left the queue for a slot.
-struct TicketBound { TicketId ticket; SlotId slot; };
+struct TicketBound {
+    TicketId ticket;
+    SlotId slot;
+};
 /// Last holder → gateway: the final event has been sent.
-struct TicketFinished { TicketId ticket; };
+struct TicketFinished {
+    TicketId ticket;
+};
 
 /// scheduler → slot: a sequence begins.
-struct BeginSequence { SlotId slot; JobPtr job; };
+struct BeginSequence {
+    SlotId slot;
+    JobPtr job;
+};
 /// scheduler → slot: one accepted token.
 struct AcceptedToken {
     TicketId ticket;
@@ -85,7 +104,7 @@ struct AcceptedToken {
     float logprob = 0;
     std::vector<model::TokenLogprob> top;
     bool is_end_of_generation = false;
-    bool is_last = false;              // also set when the token limit is reached
+    bool is_last = false;  // also set when the token limit is reached
 };
 /// scheduler → slot: logprobs of further tokens of a score job.
 struct ScoredTokens {
@@ -95,17 +114,28 @@ struct ScoredTokens {
     bool is_last = false;
 };
 /// scheduler → slot: ends now with what has been generated.
-struct EndSequence { TicketId ticket; std::string finish; std::optional<Error> error; };
+struct EndSequence {
+    TicketId ticket;
+    std::string finish;
+    std::optional<Error> error;
+};
 
 /// slot → scheduler: `n` further tokens may be generated (only slots that must see each token first, see
 /// needs_verdict()).
-struct SlotVerdict { SlotId slot; TicketId ticket; std::int64_t n = 0; };
+struct SlotVerdict {
+    SlotId slot;
+    TicketId ticket;
+    std::int64_t n = 0;
+};
 /// slot → scheduler: the final event has been sent; the slot is free. `n_streamed`: token events sent.
-struct SlotFreed { SlotId slot; TicketId ticket; };
+struct SlotFreed {
+    SlotId slot;
+    TicketId ticket;
+};
 /// slot → new scheduler: what it is in the middle of. generated: every accepted token so far.
 struct SlotReport {
     SlotId slot;
-    JobPtr job;                        // empty: idle
+    JobPtr job;  // empty: idle
     std::vector<TokenId> generated;
     std::int64_t n_scored = 0;
     std::int64_t n_verdicts = 0;
@@ -118,16 +148,19 @@ struct BindSlot {
     model::SamplingParams sampling;
     int n_top = -1;
 };
-struct ReleaseSlot { SlotId slot; };
+struct ReleaseSlot {
+    SlotId slot;
+};
 enum class RunKind : std::uint8_t { prefill, sample, score };
 struct PlannedRun {
     SlotId slot;
     RunKind kind = RunKind::prefill;
     std::int32_t pos = 0;
     std::vector<TokenId> tokens;
-    std::uint64_t sample_index = 0;     // sample: i of the token to draw
-    std::vector<TokenId> targets;       // score: the token whose logprob row t gives; size tokens.size() or one less
-    std::int32_t n_top = 0;             // score
+    std::uint64_t sample_index = 0;  // sample: i of the token to draw
+    std::vector<TokenId>
+        targets;             // score: the token whose logprob row t gives; size tokens.size() or one less
+    std::int32_t n_top = 0;  // score
 };
 struct StepPlan {
     std::uint64_t step = 0;
@@ -135,7 +168,7 @@ struct StepPlan {
 };
 struct RunResult {
     SlotId slot;
-    std::string error;                  // not empty: this run failed, its slot's state is not to be used again
+    std::string error;  // not empty: this run failed, its slot's state is not to be used again
     bool is_finite = true;
     TokenId token = -1;
     float logprob = 0;
@@ -148,12 +181,14 @@ struct StepDone {
     std::uint64_t step = 0;
     std::int64_t n_rows = 0;
     double elapsed_ms = 0;
-    std::vector<RunResult> runs;        // in the order of the plan
+    std::vector<RunResult> runs;  // in the order of the plan
     std::uint64_t kv_used_bytes = 0;
     std::uint64_t kv_pool_bytes = 0;
 };
 /// die → supervisor, once after it was spawned: `error` set means that it cannot start.
-struct DieReady { std::optional<Error> error; };
+struct DieReady {
+    std::optional<Error> error;
+};
 
 /// What the supervisor tells everybody whenever a handle changes.
 struct Wiring;
@@ -161,7 +196,7 @@ using WiringPtr = std::shared_ptr<const Wiring>;
 
 /// For status: a consistent picture of one engine.
 struct EngineSnapshot {
-    std::string state;                  // loading | ready | degraded
+    std::string state;  // loading | ready | degraded
     int n_slots = 0, n_busy = 0;
     std::size_t n_waiting = 0, queue_limit = 0;
     std::optional<std::int64_t> last_step_age_ms, last_token_age_ms;
@@ -172,11 +207,15 @@ struct EngineSnapshot {
 struct GetSnapshot {};
 
 /// scheduler → gateway that has just been started: the tickets it does not know of.
-struct TicketList { std::vector<std::pair<JobPtr, bool>> jobs; };  // bool: bound to a slot
+struct TicketList {
+    std::vector<std::pair<JobPtr, bool>> jobs;
+};  // bool: bound to a slot
 struct ListTickets {};
 
 /// Refuse new work. `deadline`: when to cancel what is still running.
-struct BeginDrain { std::chrono::milliseconds timeout{0}; };
+struct BeginDrain {
+    std::chrono::milliseconds timeout{0};
+};
 struct DrainTick {};
 /// Live requests, whatever their phase.
 struct CountLive {};
@@ -186,48 +225,55 @@ using SnapshotPtr = std::shared_ptr<const EngineSnapshot>;
 using TicketListPtr = std::shared_ptr<const TicketList>;
 using PortEventPtr = std::shared_ptr<const PortEvent>;
 
-// ---- interfaces -----------------------------------------------------------------------------------------------
+// ---- interfaces
+// -----------------------------------------------------------------------------------------------
 
 /// Owns the client table: which connection asked for what. Everything from the socket arrives here.
-using GatewayActor = caf::typed_actor<caf::reacts_to<PortEventPtr>, caf::reacts_to<WiringPtr>, caf::reacts_to<TicketAdmitted>,
-                                      caf::reacts_to<TicketBound>, caf::reacts_to<TicketFinished>, caf::reacts_to<BeginDrain>,
-                                      caf::reacts_to<Tick>, caf::replies_to<CountLive>::with<std::uint64_t>>;
+using GatewayActor =
+    caf::typed_actor<caf::reacts_to<PortEventPtr>, caf::reacts_to<WiringPtr>, caf::reacts_to<TicketAdmitted>,
+                     caf::reacts_to<TicketBound>, caf::reacts_to<TicketFinished>, caf::reacts_to<BeginDrain>,
+                     caf::reacts_to<Tick>, caf::replies_to<CountLive>::with<std::uint64_t>>;
 
-/// Turns requests into token ids (templates, tokenizer, defaults, range checks) and answers the text-only ops, so
-/// that neither the gateway nor the scheduler waits for a long prompt. Cancels of unprepared requests pass through
-/// it, behind the request they concern.
-using TextActor = caf::typed_actor<caf::reacts_to<JobPtr>, caf::reacts_to<CancelTicket>, caf::reacts_to<AddCredit>,
-                                   caf::reacts_to<PauseTicket>, caf::reacts_to<WiringPtr>>;
+/// Turns requests into token ids (templates, tokenizer, defaults, range checks) and answers the text-only
+/// ops, so that neither the gateway nor the scheduler waits for a long prompt. Cancels of unprepared requests
+/// pass through it, behind the request they concern.
+using TextActor =
+    caf::typed_actor<caf::reacts_to<JobPtr>, caf::reacts_to<CancelTicket>, caf::reacts_to<AddCredit>,
+                     caf::reacts_to<PauseTicket>, caf::reacts_to<WiringPtr>>;
 
 /// Owns the admission queue, the slot table and step planning of one engine.
 using SchedulerActor =
-    caf::typed_actor<caf::reacts_to<JobPtr>, caf::reacts_to<CancelTicket>, caf::reacts_to<AddCredit>, caf::reacts_to<PauseTicket>,
-                     caf::reacts_to<StepDone>, caf::reacts_to<SlotVerdict>, caf::reacts_to<SlotFreed>, caf::reacts_to<SlotReport>,
-                     caf::reacts_to<WiringPtr>, caf::reacts_to<Tick>, caf::replies_to<GetSnapshot>::with<SnapshotPtr>,
+    caf::typed_actor<caf::reacts_to<JobPtr>, caf::reacts_to<CancelTicket>, caf::reacts_to<AddCredit>,
+                     caf::reacts_to<PauseTicket>, caf::reacts_to<StepDone>, caf::reacts_to<SlotVerdict>,
+                     caf::reacts_to<SlotFreed>, caf::reacts_to<SlotReport>, caf::reacts_to<WiringPtr>,
+                     caf::reacts_to<Tick>, caf::replies_to<GetSnapshot>::with<SnapshotPtr>,
                      caf::replies_to<ListTickets>::with<TicketListPtr>>;
 
 /// Owns one sequence's text side: detokeniser, parser, its client.
-using SlotActor = caf::typed_actor<caf::reacts_to<BeginSequence>, caf::reacts_to<AcceptedToken>, caf::reacts_to<ScoredTokens>,
-                                   caf::reacts_to<EndSequence>, caf::reacts_to<ReportSlot>, caf::reacts_to<WiringPtr>>;
+using SlotActor = caf::typed_actor<caf::reacts_to<BeginSequence>, caf::reacts_to<AcceptedToken>,
+                                   caf::reacts_to<ScoredTokens>, caf::reacts_to<EndSequence>,
+                                   caf::reacts_to<ReportSlot>, caf::reacts_to<WiringPtr>>;
 
 /// Owns one device: executor, states, sampling. Steps one plan at a time, in order.
-using DieActor = caf::typed_actor<caf::reacts_to<BindSlot>, caf::reacts_to<ReleaseSlot>, caf::reacts_to<StepPlan>>;
+using DieActor =
+    caf::typed_actor<caf::reacts_to<BindSlot>, caf::reacts_to<ReleaseSlot>, caf::reacts_to<StepPlan>>;
 
 /// Owns the spawn tree and the restart policy.
-using SupervisorActor = caf::typed_actor<caf::reacts_to<DieReady>, caf::reacts_to<Shutdown>, caf::reacts_to<BeginDrain>,
-                                         caf::reacts_to<DrainTick>>;
+using SupervisorActor = caf::typed_actor<caf::reacts_to<DieReady>, caf::reacts_to<Shutdown>,
+                                         caf::reacts_to<BeginDrain>, caf::reacts_to<DrainTick>>;
 
 struct Wiring {
     GatewayActor gateway;
     TextActor text;
     SchedulerActor scheduler;
     std::vector<SlotActor> slots;
-    DieActor die;                        // empty while there is none
-    std::uint64_t die_generation = 0;    // grows with each replacement: states on the die are gone
+    DieActor die;                      // empty while there is none
+    std::uint64_t die_generation = 0;  // grows with each replacement: states on the die are gone
     SupervisorActor supervisor;
 };
 
-// ---- inspection: what goes to and from a die is serialisable ----------------------------------------------------
+// ---- inspection: what goes to and from a die is serialisable
+// ----------------------------------------------------
 
 template <class Inspector>
 auto inspect(Inspector& f, BindSlot& x) {
@@ -239,7 +285,8 @@ auto inspect(Inspector& f, ReleaseSlot& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, PlannedRun& x) {
-    return f(caf::meta::type_name("PlannedRun"), x.slot, x.kind, x.pos, x.tokens, x.sample_index, x.targets, x.n_top);
+    return f(caf::meta::type_name("PlannedRun"), x.slot, x.kind, x.pos, x.tokens, x.sample_index, x.targets,
+             x.n_top);
 }
 template <class Inspector>
 auto inspect(Inspector& f, StepPlan& x) {
@@ -247,8 +294,8 @@ auto inspect(Inspector& f, StepPlan& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, RunResult& x) {
-    return f(caf::meta::type_name("RunResult"), x.slot, x.error, x.is_finite, x.token, x.logprob, x.top, x.scored,
-             x.scored_top);
+    return f(caf::meta::type_name("RunResult"), x.slot, x.error, x.is_finite, x.token, x.logprob, x.top,
+             x.scored, x.scored_top);
 }
 template <class Inspector>
 auto inspect(Inspector& f, StepDone& x) {
@@ -266,8 +313,8 @@ auto inspect(Inspector& f, TokenLogprob& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, SamplingParams& x) {
-    return f(caf::meta::type_name("SamplingParams"), x.temperature, x.top_k, x.top_p, x.min_p, x.repeat_penalty,
-             x.presence_penalty, x.frequency_penalty, x.logit_bias, x.seed);
+    return f(caf::meta::type_name("SamplingParams"), x.temperature, x.top_k, x.top_p, x.min_p,
+             x.repeat_penalty, x.presence_penalty, x.frequency_penalty, x.logit_bias, x.seed);
 }
 
 }  // namespace pantheon::model

@@ -9,7 +9,9 @@
 namespace pantheon::actors {
 namespace {
 
-Error invalid(std::string message) { return {Code::invalid_argument, std::move(message)}; }
+Error invalid(std::string message) {
+    return {Code::invalid_argument, std::move(message)};
+}
 
 std::uint64_t random_seed() {
     std::random_device device;
@@ -28,8 +30,8 @@ Status check_ids(const std::vector<TokenId>& tokens, const TextModel& text) {
 Status check_fits(std::size_t n_prompt, const Limits& limits) {
     if (n_prompt == 0) return invalid("the prompt is empty: at least one token is needed");
     if (n_prompt > static_cast<std::size_t>(limits.n_ctx))
-        return invalid("the prompt has " + std::to_string(n_prompt) + " tokens, the context (kv.n_ctx) holds " +
-                       std::to_string(limits.n_ctx));
+        return invalid("the prompt has " + std::to_string(n_prompt) +
+                       " tokens, the context (kv.n_ctx) holds " + std::to_string(limits.n_ctx));
     return {};
 }
 
@@ -50,14 +52,18 @@ Result<model::SamplingParams> resolve_sampling(const SamplingRequest& request, c
     params.top_p = static_cast<float>(request.top_p.value_or(defaults.top_p));
     params.min_p = static_cast<float>(request.min_p.value_or(defaults.min_p));
     params.repeat_penalty = static_cast<float>(request.repeat_penalty.value_or(defaults.repeat_penalty));
-    params.presence_penalty = static_cast<float>(request.presence_penalty.value_or(defaults.presence_penalty));
-    params.frequency_penalty = static_cast<float>(request.frequency_penalty.value_or(defaults.frequency_penalty));
+    params.presence_penalty =
+        static_cast<float>(request.presence_penalty.value_or(defaults.presence_penalty));
+    params.frequency_penalty =
+        static_cast<float>(request.frequency_penalty.value_or(defaults.frequency_penalty));
     const std::int64_t top_k = request.top_k.value_or(defaults.top_k);
-    if (top_k < 0 || top_k > INT32_MAX) return invalid("top_k: " + std::to_string(top_k) + " is out of range");
+    if (top_k < 0 || top_k > INT32_MAX)
+        return invalid("top_k: " + std::to_string(top_k) + " is out of range");
     params.top_k = static_cast<std::int32_t>(top_k);
     params.logit_bias = request.logit_bias;
     params.seed = request.seed ? *request.seed : random_seed();
-    if (Status status = model::validate(params, text.tokenizer->n_vocab()); !status) return std::move(status).error();
+    if (Status status = model::validate(params, text.tokenizer->n_vocab()); !status)
+        return std::move(status).error();
     return params;
 }
 
@@ -68,7 +74,8 @@ Result<Prepared> prepare_generate(const GenerateRequest& request, const TextMode
     if (request.thinking_budget)
         return Error(Code::unimplemented, "thinking_budget: not available in this version");
     if (request.session) return Error(Code::unimplemented, "session: not available in this version");
-    if (request.logprobs && !request.stream) return invalid("logprobs: come with token events, which need stream = true");
+    if (request.logprobs && !request.stream)
+        return invalid("logprobs: come with token events, which need stream = true");
 
     Prepared prepared;
     if (const auto* prompt = std::get_if<std::string>(&request.input)) {
@@ -147,7 +154,8 @@ Result<Json> run_detokenize(const DetokenizeRequest& request, const TextModel& t
 }
 
 Result<Json> run_template(const TemplateRequest& request, const TextModel& text) {
-    auto rendered = render(request.messages, request.tools, request.thinking, request.add_generation_prompt, text);
+    auto rendered =
+        render(request.messages, request.tools, request.thinking, request.add_generation_prompt, text);
     if (!rendered) return std::move(rendered).error();
     Json result = Json::object();
     result["text"] = rendered->text;

@@ -1,4 +1,5 @@
-// From a decoded request to what the engine works with, and the ops that need only the tokenizer. Plain functions.
+// From a decoded request to what the engine works with, and the ops that need only the tokenizer. Plain
+// functions.
 #pragma once
 
 #include "actors/messages.h"

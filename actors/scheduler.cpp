@@ -11,11 +11,14 @@ std::int64_t age_ms(Clock::time_point then) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - then).count();
 }
 
-Error deadline_error() { return {Code::deadline_exceeded, "the request's deadline_ms has passed"}; }
+Error deadline_error() {
+    return {Code::deadline_exceeded, "the request's deadline_ms has passed"};
+}
 
 }  // namespace
 
-// ---- RunningSequence ------------------------------------------------------------------------------------------
+// ---- RunningSequence
+// ------------------------------------------------------------------------------------------
 
 std::int64_t RunningSequence::n_known() const {
     const auto n_prompt = static_cast<std::int64_t>(job->prepared->prompt.size());
@@ -44,14 +47,16 @@ bool RunningSequence::may_sample() const {
     return prepared.parser.stop.empty() || n_generated <= n_verdicts;
 }
 
-// ---- admission ------------------------------------------------------------------------------------------------
+// ---- admission
+// ------------------------------------------------------------------------------------------------
 
 void SchedulerState::submit(const JobPtr& job) {
     const bool is_score = job->prepared->kind == Prepared::Kind::score;
     if (queue.is_full() && !job->is_resubmitted) {
-        job->reply.send(ErrorEvent{Error(Code::resource_exhausted, "the queue is full: " + std::to_string(queue.size()) +
-                                                                       " requests wait (scheduler.queue)"),
-                                   retry_after_ms()});
+        job->reply.send(ErrorEvent{
+            Error(Code::resource_exhausted,
+                  "the queue is full: " + std::to_string(queue.size()) + " requests wait (scheduler.queue)"),
+            retry_after_ms()});
         self->send(wiring->gateway, TicketFinished{job->ticket});
         return;
     }
@@ -68,11 +73,13 @@ void SchedulerState::submit(const JobPtr& job) {
 }
 
 std::int64_t SchedulerState::retry_after_ms() const {
-    const double waves = static_cast<double>(queue.size()) / static_cast<double>(std::max<std::size_t>(slots.size(), 1));
+    const double waves =
+        static_cast<double>(queue.size()) / static_cast<double>(std::max<std::size_t>(slots.size(), 1));
     return std::max<std::int64_t>(100, static_cast<std::int64_t>(waves * std::max(mean_request_ms, 100.0)));
 }
 
-void SchedulerState::finish_unbound(const JobPtr& job, const std::string& finish, std::optional<Error> error) {
+void SchedulerState::finish_unbound(const JobPtr& job, const std::string& finish,
+                                    std::optional<Error> error) {
     if (job->prepared->kind == Prepared::Kind::score) {
         job->reply.send(ErrorEvent{error.value_or(Error(Code::cancelled, "the request was cancelled")), {}});
     } else {
@@ -108,7 +115,8 @@ void SchedulerState::begin(SlotId slot, JobPtr job) {
     }
 }
 
-// ---- steps ----------------------------------------------------------------------------------------------------
+// ---- steps
+// ----------------------------------------------------------------------------------------------------
 
 void SchedulerState::start_step() {
     if (step_in_flight || !has_die() || is_recovering()) return;
@@ -116,8 +124,8 @@ void SchedulerState::start_step() {
     for (std::size_t i = 0; i < slots.size(); ++i) {
         const auto& s = slots[i];
         if (!s || s->is_ended) continue;
-        progress.push_back({SlotId(static_cast<std::int32_t>(i)), s->job->ticket, s->job->prepared->priority, s->n_known(),
-                            s->n_fed, s->may_sample(), s->is_score()});
+        progress.push_back({SlotId(static_cast<std::int32_t>(i)), s->job->ticket, s->job->prepared->priority,
+                            s->n_known(), s->n_fed, s->may_sample(), s->is_score()});
     }
     const auto rows = plan_step(progress, chunk_sizer.chunk(settings->limits.max_gap));
     if (rows.empty()) return;
@@ -188,8 +196,8 @@ void SchedulerState::apply(RunResult& result, const Clock::time_point now) {
     if (!result.scored.empty()) {
         sequence.n_scored += static_cast<std::int64_t>(result.scored.size());
         sequence.is_ended = sequence.n_scored == sequence.n_known();
-        self->send(wiring->slots[index],
-                   ScoredTokens{ticket, std::move(result.scored), std::move(result.scored_top), sequence.is_ended});
+        self->send(wiring->slots[index], ScoredTokens{ticket, std::move(result.scored),
+                                                      std::move(result.scored_top), sequence.is_ended});
         return;
     }
     if (result.token < 0) return;  // a chunk of the prompt
@@ -203,7 +211,8 @@ void SchedulerState::apply(RunResult& result, const Clock::time_point now) {
     accepted.logprob = result.logprob;
     accepted.top = std::move(result.top);
     accepted.is_end_of_generation = settings->text.tokenizer->is_end_of_generation(result.token);
-    accepted.is_last = static_cast<std::int64_t>(sequence.generated.size()) >= sequence.job->prepared->max_tokens;
+    accepted.is_last =
+        static_cast<std::int64_t>(sequence.generated.size()) >= sequence.job->prepared->max_tokens;
     sequence.is_ended = accepted.is_end_of_generation || accepted.is_last;
     self->send(wiring->slots[index], std::move(accepted));
 }
@@ -215,7 +224,8 @@ void SchedulerState::end(SlotId slot, std::string finish, std::optional<Error> e
     self->send(wiring->slots[index], EndSequence{sequence.job->ticket, std::move(finish), std::move(error)});
 }
 
-// ---- what slots and the gateway say -----------------------------------------------------------------------------
+// ---- what slots and the gateway say
+// -----------------------------------------------------------------------------
 
 RunningSequence* SchedulerState::find(TicketId ticket, SlotId* slot) {
     for (std::size_t i = 0; i < slots.size(); ++i)
@@ -235,7 +245,8 @@ void SchedulerState::cancel(const CancelTicket& message) {
     RunningSequence* sequence = find(message.ticket, &slot);
     if (!sequence || sequence->is_ended) return;
     if (sequence->is_in_flight) {
-        if (!sequence->end_after_step) sequence->end_after_step = EndSequence{message.ticket, message.finish, message.error};
+        if (!sequence->end_after_step)
+            sequence->end_after_step = EndSequence{message.ticket, message.finish, message.error};
     } else {
         end(slot, message.finish, message.error);
     }
@@ -284,10 +295,12 @@ void SchedulerState::on_freed(const SlotFreed& message) {
     dispatch();
 }
 
-// ---- replaced parts ---------------------------------------------------------------------------------------------
+// ---- replaced parts
+// ---------------------------------------------------------------------------------------------
 
 bool SchedulerState::is_recovering() const {
-    return std::any_of(is_report_awaited.begin(), is_report_awaited.end(), [](bool awaited) { return awaited; });
+    return std::any_of(is_report_awaited.begin(), is_report_awaited.end(),
+                       [](bool awaited) { return awaited; });
 }
 
 void SchedulerState::on_wiring(const WiringPtr& next) {
@@ -313,7 +326,8 @@ void SchedulerState::slot_replaced(std::size_t index) {
 void SchedulerState::bind_on_die(std::size_t index) {
     if (!has_die()) return;
     const Prepared& prepared = *slots[index]->job->prepared;
-    self->send(wiring->die, BindSlot{SlotId(static_cast<std::int32_t>(index)), prepared.sampling, prepared.n_top});
+    self->send(wiring->die,
+               BindSlot{SlotId(static_cast<std::int32_t>(index)), prepared.sampling, prepared.n_top});
 }
 
 void SchedulerState::die_replaced() {
@@ -350,7 +364,8 @@ void SchedulerState::on_report(const SlotReport& report) {
     dispatch();
 }
 
-// ---- time -------------------------------------------------------------------------------------------------------
+// ---- time
+// -------------------------------------------------------------------------------------------------------
 
 void SchedulerState::arm_tick() {
     if (is_tick_pending) return;
@@ -412,8 +427,8 @@ TicketList SchedulerState::tickets() const {
     return list;
 }
 
-SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<SchedulerState> self, SettingsPtr settings,
-                                        bool is_restart) {
+SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<SchedulerState> self,
+                                        SettingsPtr settings, bool is_restart) {
     install_handlers(self);
     SchedulerState& state = self->state;
     state.self = self;

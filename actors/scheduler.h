@@ -15,14 +15,15 @@ namespace pantheon::actors {
 struct RunningSequence {
     JobPtr job;
     std::vector<TokenId> generated;
-    std::int64_t n_fed = 0;          // tokens of prompt + generated evaluated on the present die
-    std::int64_t n_planned = 0;      // n_fed once the step under way is done
-    std::int64_t n_scored = 0;       // score jobs: results handed to the slot; more than n_fed after a replaced die
-    std::int64_t n_verdicts = 0;     // further tokens the slot has allowed (only if it must see each one)
-    std::int64_t n_credit = 0;       // token events the client has granted so far (only if it uses credit)
+    std::int64_t n_fed = 0;      // tokens of prompt + generated evaluated on the present die
+    std::int64_t n_planned = 0;  // n_fed once the step under way is done
+    std::int64_t n_scored =
+        0;  // score jobs: results handed to the slot; more than n_fed after a replaced die
+    std::int64_t n_verdicts = 0;  // further tokens the slot has allowed (only if it must see each one)
+    std::int64_t n_credit = 0;    // token events the client has granted so far (only if it uses credit)
     bool is_paused = false;
-    bool is_in_flight = false;       // rows of it are in the step under way
-    bool is_ended = false;           // its slot has been told the last token or to end; waiting for SlotFreed
+    bool is_in_flight = false;  // rows of it are in the step under way
+    bool is_ended = false;      // its slot has been told the last token or to end; waiting for SlotFreed
     std::optional<EndSequence> end_after_step;  // cancelled while in flight
 
     bool is_score() const { return job->prepared->kind == Prepared::Kind::score; }
@@ -54,7 +55,7 @@ struct SchedulerState {
 
     std::uint64_t kv_used_bytes = 0, kv_pool_bytes = 0;
     std::uint64_t n_prompt_tokens = 0, n_completion_tokens = 0;
-    double mean_request_ms = 0;          // for retry_after_ms
+    double mean_request_ms = 0;  // for retry_after_ms
 
     bool has_die() const { return wiring && wiring->die; }
     bool is_recovering() const;
@@ -73,7 +74,7 @@ struct SchedulerState {
     TicketList tickets() const;
 
   private:
-    void dispatch();                     // free slots take waiting jobs, then the next step starts
+    void dispatch();  // free slots take waiting jobs, then the next step starts
     void begin(SlotId slot, JobPtr job);
     void start_step();
     void apply(RunResult& result, const Clock::time_point now);
@@ -91,7 +92,7 @@ struct SchedulerState {
 };
 
 /// is_restart: the predecessor died; slots are asked what they hold before anything is planned.
-SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<SchedulerState> self, SettingsPtr settings,
-                                        bool is_restart);
+SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<SchedulerState> self,
+                                        SettingsPtr settings, bool is_restart);
 
 }  // namespace pantheon::actors

@@ -7,9 +7,12 @@ namespace {
 
 std::string_view kind_name(model::OutputKind kind) {
     switch (kind) {
-        case model::OutputKind::reasoning: return "reasoning";
-        case model::OutputKind::tool_call: return "tool_call";
-        case model::OutputKind::content: break;
+        case model::OutputKind::reasoning:
+            return "reasoning";
+        case model::OutputKind::tool_call:
+            return "tool_call";
+        case model::OutputKind::content:
+            break;
     }
     return "content";
 }
@@ -26,7 +29,9 @@ std::vector<TokenLogprobEntry> to_entries(const std::vector<model::TokenLogprob>
 
 }  // namespace
 
-bool needs_verdict(const Prepared& prepared) { return !prepared.parser.stop.empty(); }
+bool needs_verdict(const Prepared& prepared) {
+    return !prepared.parser.stop.empty();
+}
 
 SlotState::Sequence::Sequence(JobPtr job_, Clock::time_point bound_)
     : job(std::move(job_)), bound(bound_), parser(job->prepared->parser) {
@@ -51,7 +56,8 @@ void SlotState::Sequence::send_pieces(std::vector<model::OutputPiece> pieces, co
     if (!job->prepared->stream) return;
     // One event carries the token; what the same token completes in another kind follows without one.
     if (pieces.empty() && message)
-        pieces.push_back({parser.in_reasoning() ? model::OutputKind::reasoning : model::OutputKind::content, ""});
+        pieces.push_back(
+            {parser.in_reasoning() ? model::OutputKind::reasoning : model::OutputKind::content, ""});
     bool is_first = message != nullptr;
     for (model::OutputPiece& piece : pieces) {
         TokenEvent event;
@@ -70,7 +76,8 @@ void SlotState::Sequence::send_pieces(std::vector<model::OutputPiece> pieces, co
     }
 }
 
-DoneEvent SlotState::Sequence::done_event(const std::string& finish, const std::optional<Error>& error) const {
+DoneEvent SlotState::Sequence::done_event(const std::string& finish,
+                                          const std::optional<Error>& error) const {
     const Clock::time_point now = Clock::now();
     DoneEvent done;
     done.finish = finish;
@@ -79,7 +86,8 @@ DoneEvent SlotState::Sequence::done_event(const std::string& finish, const std::
     done.reasoning = parser.reasoning();
     for (const model::ToolCall& call : parser.tool_calls()) {
         Json arguments = Json::parse(call.arguments_json, nullptr, /*allow_exceptions=*/false);
-        done.tool_calls.push_back({call.name, arguments.is_discarded() ? Json::object() : std::move(arguments),
+        done.tool_calls.push_back({call.name,
+                                   arguments.is_discarded() ? Json::object() : std::move(arguments),
                                    call.is_incomplete});
     }
     done.stop_match = parser.stop_match();
@@ -96,7 +104,8 @@ DoneEvent SlotState::Sequence::done_event(const std::string& finish, const std::
 void SlotState::Sequence::finish(const std::string& finish, const std::optional<Error>& error) {
     if (job->prepared->kind == Prepared::Kind::score) {
         if (error || finish != "stop") {
-            job->reply.send(ErrorEvent{error.value_or(Error(Code::cancelled, "the request was cancelled")), {}});
+            job->reply.send(
+                ErrorEvent{error.value_or(Error(Code::cancelled, "the request was cancelled")), {}});
             return;
         }
         Json result = Json::object();
@@ -118,8 +127,8 @@ SlotActor::behavior_type slot(SlotActor::stateful_pointer<SlotState> self, SlotI
     self->state.settings = std::move(settings);
     self->state.id = id;
 
-    // Ends the sequence and reports the slot free, in this order and in one handler: whoever sees the slot die
-    // before it was reported free knows that the client has not been answered.
+    // Ends the sequence and reports the slot free, in this order and in one handler: whoever sees the slot
+    // die before it was reported free knows that the client has not been answered.
     const auto finish = [self](const std::string& reason, const std::optional<Error>& error) {
         SlotState& state = self->state;
         state.sequence->finish(reason, error);
@@ -148,7 +157,8 @@ SlotActor::behavior_type slot(SlotActor::stateful_pointer<SlotState> self, SlotI
                 finish("length", std::nullopt);
             } else if (needs_verdict(*sequence.job->prepared)) {
                 ++sequence.n_verdicts;
-                if (auto up = state.scheduler.lock()) self->send(up, SlotVerdict{state.id, message.ticket, 1});
+                if (auto up = state.scheduler.lock())
+                    self->send(up, SlotVerdict{state.id, message.ticket, 1});
             }
         },
         [self, finish, is_current](const ScoredTokens& message) {
@@ -157,7 +167,8 @@ SlotActor::behavior_type slot(SlotActor::stateful_pointer<SlotState> self, SlotI
             for (std::size_t i = 0; i < message.logprobs.size(); ++i) {
                 sequence.logprobs.push_back(message.logprobs[i]);
                 Json entries = Json::array();
-                for (const model::TokenLogprob& t : message.top[i]) entries.push_back(Json::array({t.token, t.logprob}));
+                for (const model::TokenLogprob& t : message.top[i])
+                    entries.push_back(Json::array({t.token, t.logprob}));
                 sequence.top.push_back(std::move(entries));
                 ++sequence.n_scored;
             }

@@ -3,7 +3,9 @@
 namespace pantheon::actors {
 namespace {
 
-Json age(const std::optional<std::int64_t>& ms) { return ms ? Json(*ms) : Json(nullptr); }
+Json age(const std::optional<std::int64_t>& ms) {
+    return ms ? Json(*ms) : Json(nullptr);
+}
 
 Json id_json(const RequestId& id) {
     return std::visit([](const auto& value) { return Json(value); }, id);
@@ -49,7 +51,8 @@ Json status_report(const DaemonSettings& settings, const EngineSnapshot& engine,
                    std::int64_t uptime_s, const std::vector<RequestSummary>& own_requests) {
     Json requests = Json::array();
     for (const RequestSummary& request : own_requests)
-        requests.push_back(Json{{"id", id_json(request.id)}, {"phase", request.phase}, {"age_ms", request.age_ms}});
+        requests.push_back(
+            Json{{"id", id_json(request.id)}, {"phase", request.phase}, {"age_ms", request.age_ms}});
     return Json{
         {"version", settings.version},
         {"protocol", 1},

@@ -7,7 +7,9 @@ namespace pantheon::actors {
 namespace {
 
 /// Rows that may be fed now: everything, or all but the last token while that must not be sampled from.
-std::int64_t feedable_end(const SlotProgress& s) { return s.may_sample ? s.n_known : s.n_known - 1; }
+std::int64_t feedable_end(const SlotProgress& s) {
+    return s.may_sample ? s.n_known : s.n_known - 1;
+}
 
 bool precedes(const SlotProgress& a, const SlotProgress& b) {
     return a.priority != b.priority ? a.priority > b.priority : a.ticket < b.ticket;
@@ -28,7 +30,8 @@ std::vector<PlannedRows> plan_step(std::span<const SlotProgress> slots, std::int
         }
     }
     if (prefill) {
-        const std::int64_t end = std::min(feedable_end(*prefill), prefill->n_fed + std::max<std::int64_t>(chunk, 1));
+        const std::int64_t end =
+            std::min(feedable_end(*prefill), prefill->n_fed + std::max<std::int64_t>(chunk, 1));
         plan.push_back({prefill->slot, prefill->n_fed, end, end == prefill->n_known && !prefill->is_score});
     }
     return plan;
@@ -41,7 +44,8 @@ void ChunkSizer::observe(std::int64_t n_rows, double elapsed_ms) {
 }
 
 std::int64_t ChunkSizer::chunk(std::chrono::milliseconds max_gap) const {
-    constexpr std::int64_t kFirstChunk = 8;  // nothing is measured yet: small, so that a slow die shows itself cheaply
+    constexpr std::int64_t kFirstChunk =
+        8;  // nothing is measured yet: small, so that a slow die shows itself cheaply
     if (ms_per_row_ == 0) return kFirstChunk;
     const double rows = static_cast<double>(max_gap.count()) / ms_per_row_;
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(rows), 1, kMaxChunk);

@@ -13,11 +13,11 @@ namespace pantheon::actors {
 /// What planning needs to know of a busy slot.
 struct SlotProgress {
     SlotId slot;
-    TicketId ticket;             // lower: older
+    TicketId ticket;  // lower: older
     std::int32_t priority = 0;
-    std::int64_t n_known = 0;    // tokens of prompt and reply so far
-    std::int64_t n_fed = 0;      // of these, evaluated on the die; < n_known unless there is nothing to do
-    bool may_sample = true;      // false: the next token must not be drawn yet (credit, verdict, pause)
+    std::int64_t n_known = 0;  // tokens of prompt and reply so far
+    std::int64_t n_fed = 0;    // of these, evaluated on the die; < n_known unless there is nothing to do
+    bool may_sample = true;    // false: the next token must not be drawn yet (credit, verdict, pause)
     bool is_score = false;
 };
 
@@ -27,9 +27,9 @@ struct PlannedRows {
     bool samples = false;             // the last row's logits are drawn from
 };
 
-/// All slots with exactly one pending row decode, and at most one slot with more prefills up to `chunk` rows: the
-/// one of the highest priority, then the oldest. A slot that may not sample is fed up to its last token and no
-/// further.
+/// All slots with exactly one pending row decode, and at most one slot with more prefills up to `chunk` rows:
+/// the one of the highest priority, then the oldest. A slot that may not sample is fed up to its last token
+/// and no further.
 std::vector<PlannedRows> plan_step(std::span<const SlotProgress> slots, std::int64_t chunk);
 
 /// Rows of prefill that fit into `max_gap` at the measured pace, 1 … kMaxChunk.

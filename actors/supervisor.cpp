@@ -36,7 +36,9 @@ void SupervisorState::spawn_gateway(bool is_restart) {
     if (is_draining) self->send(children.gateway, BeginDrain{std::chrono::milliseconds(0)});
 }
 
-void SupervisorState::spawn_scheduler(bool is_restart) { children.scheduler = spawn_child(scheduler, settings, is_restart); }
+void SupervisorState::spawn_scheduler(bool is_restart) {
+    children.scheduler = spawn_child(scheduler, settings, is_restart);
+}
 
 void SupervisorState::spawn_slot(std::size_t index) {
     children.slots[index] = spawn_child(slot, SlotId(static_cast<std::int32_t>(index)), settings);
@@ -71,6 +73,7 @@ void SupervisorState::publish() {
     for (const SlotActor& slot : wiring->slots) self->send(slot, WiringPtr(wiring));
     self->send(wiring->text, WiringPtr(wiring));
     self->send(wiring->gateway, WiringPtr(wiring));
+    if (events.on_wiring) events.on_wiring(wiring);
 }
 
 void SupervisorState::on_die_ready(const DieReady& message, const caf::actor_addr& sender) {
@@ -110,7 +113,8 @@ void SupervisorState::on_down(const caf::down_msg& down) {
     log_error(name, who + " has died (" + caf::to_string(down.reason) + "), replacing it");
     if (!budgets[who].allow(Clock::now()))
         return fail(Error(Code::internal, who + " died more than " + std::to_string(RestartBudget::kMost) +
-                                              " times in " + std::to_string(RestartBudget::kWindow.count()) + " s"));
+                                              " times in " + std::to_string(RestartBudget::kWindow.count()) +
+                                              " s"));
     if (who == "gateway") {
         port->set_sink({});
         spawn_gateway(true);
@@ -127,7 +131,8 @@ void SupervisorState::on_down(const caf::down_msg& down) {
     publish();
 }
 
-// ---- the end ------------------------------------------------------------------------------------------------------
+// ---- the end
+// ------------------------------------------------------------------------------------------------------
 
 void SupervisorState::begin_drain(std::chrono::milliseconds timeout) {
     if (is_draining || is_stopping) return;
@@ -184,8 +189,9 @@ void SupervisorState::finish_if_all_gone() {
     self->quit();
 }
 
-SupervisorActor::behavior_type supervisor(SupervisorActor::stateful_pointer<SupervisorState> self, SettingsPtr settings,
-                                          std::shared_ptr<ClientPort> port, SupervisorEvents events) {
+SupervisorActor::behavior_type supervisor(SupervisorActor::stateful_pointer<SupervisorState> self,
+                                          SettingsPtr settings, std::shared_ptr<ClientPort> port,
+                                          SupervisorEvents events) {
     install_handlers(self);
     SupervisorState& state = self->state;
     state.self = self;

@@ -1,4 +1,5 @@
-// The root of the spawn tree: starts every actor, replaces what dies, and ends the daemon when that does not help.
+// The root of the spawn tree: starts every actor, replaces what dies, and ends the daemon when that does not
+// help.
 #pragma once
 
 #include <deque>
@@ -11,9 +12,10 @@ namespace pantheon::actors {
 
 /// Called on actor threads; must not block.
 struct SupervisorEvents {
-    std::function<void()> on_ready;                 // the engine can serve
-    std::function<void(const Error&)> on_failed;    // cannot go on; everything has been stopped
-    std::function<void()> on_stopped;               // after Shutdown or a finished drain
+    std::function<void()> on_ready;                   // the engine can serve
+    std::function<void(const Error&)> on_failed;      // cannot go on; everything has been stopped
+    std::function<void()> on_stopped;                 // after Shutdown or a finished drain
+    std::function<void(const WiringPtr&)> on_wiring;  // whenever a child was spawned or replaced
 };
 
 /// How often a child may be replaced before the daemon gives up.
@@ -37,8 +39,8 @@ struct SupervisorState {
     SupervisorEvents events;
     Clock::time_point started;
 
-    Wiring children;                       // what is alive now; published as an immutable copy
-    DieActor starting_die;                 // spawned, has not said that it is ready
+    Wiring children;        // what is alive now; published as an immutable copy
+    DieActor starting_die;  // spawned, has not said that it is ready
     std::map<std::string, RestartBudget> budgets;
     bool is_ready = false;
     bool is_draining = false;
@@ -66,7 +68,8 @@ struct SupervisorState {
     void finish_if_all_gone();
 };
 
-SupervisorActor::behavior_type supervisor(SupervisorActor::stateful_pointer<SupervisorState> self, SettingsPtr settings,
-                                          std::shared_ptr<ClientPort> port, SupervisorEvents events);
+SupervisorActor::behavior_type supervisor(SupervisorActor::stateful_pointer<SupervisorState> self,
+                                          SettingsPtr settings, std::shared_ptr<ClientPort> port,
+                                          SupervisorEvents events);
 
 }  // namespace pantheon::actors

@@ -18,10 +18,12 @@ void TextWorkerState::answer(const Job& job, const Result<Json>& result) {
 void TextWorkerState::prepare(const JobPtr& job) {
     const TextModel& text = settings->text;
     const Request& request = *job->request;
-    if (const auto* tokenize = std::get_if<TokenizeRequest>(&request)) return answer(*job, run_tokenize(*tokenize, text));
+    if (const auto* tokenize = std::get_if<TokenizeRequest>(&request))
+        return answer(*job, run_tokenize(*tokenize, text));
     if (const auto* detokenize = std::get_if<DetokenizeRequest>(&request))
         return answer(*job, run_detokenize(*detokenize, text));
-    if (const auto* render = std::get_if<TemplateRequest>(&request)) return answer(*job, run_template(*render, text));
+    if (const auto* render = std::get_if<TemplateRequest>(&request))
+        return answer(*job, run_template(*render, text));
 
     Result<Prepared> prepared = Error(Code::internal, "not a request for the text worker");
     if (const auto* generate = std::get_if<GenerateRequest>(&request)) {
@@ -36,7 +38,8 @@ void TextWorkerState::prepare(const JobPtr& job) {
     self->send(wiring->scheduler, JobPtr(std::move(ready)));
 }
 
-TextActor::behavior_type text_worker(TextActor::stateful_pointer<TextWorkerState> self, SettingsPtr settings) {
+TextActor::behavior_type text_worker(TextActor::stateful_pointer<TextWorkerState> self,
+                                     SettingsPtr settings) {
     install_handlers(self);
     self->state.self = self;
     self->state.settings = std::move(settings);

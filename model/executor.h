@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/ids.h"
@@ -45,6 +46,9 @@ struct StepLogits {
         return {data + i * n_vocab, static_cast<std::size_t>(n_vocab)};
     }
 };
+
+/// Each op of a step and the implementation that `backend` runs it with, for logs and status.
+std::vector<std::pair<std::string, std::string>> op_choices(Backend backend);
 
 class Executor {
   public:

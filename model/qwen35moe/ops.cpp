@@ -2,6 +2,18 @@
 
 namespace pantheon::model {
 
+namespace {
+
+const char* backend_name(Backend backend) {
+    switch (backend) {
+        case Backend::ref:
+            break;
+    }
+    return "ref";
+}
+
+}  // namespace
+
 const Ops& ops_for(Backend backend) {
     using namespace kernels;
     static constexpr Ops kRef = {
@@ -15,6 +27,17 @@ const Ops& ops_for(Backend backend) {
             return kRef;
     }
     return kRef;
+}
+
+std::vector<std::pair<std::string, std::string>> op_choices(Backend backend) {
+    static constexpr const char* kOps[] = {
+        "embed_rows",     "rms_norm",    "linear",        "add_rows", "rope",        "kv_append",
+        "attention",      "output_gate", "causal_conv",   "l2_norm",  "gdn_gates",   "gated_delta_rule",
+        "gated_rms_norm", "router",      "expert_linear", "swiglu",   "moe_combine",
+    };
+    std::vector<std::pair<std::string, std::string>> choices;
+    for (const char* op : kOps) choices.emplace_back(op, backend_name(backend));
+    return choices;
 }
 
 }  // namespace pantheon::model

@@ -14,6 +14,12 @@ bool parse_log_level(std::string_view name, LogLevel& level);
 /// Lines below `level` are dropped. May be called at any time from any thread.
 void set_log_level(LogLevel level);
 
+/// people: times and colours. journal: a syslog level before each line. automatic: journal when stderr goes
+/// there.
+enum class LogStyle { automatic, people, journal };
+/// Call before the first line is written.
+void set_log_style(LogStyle style);
+
 /// Writes one line, `component: message`. Thread-safe; never throws.
 void log_line(LogLevel level, std::string_view component, std::string_view message) noexcept;
 

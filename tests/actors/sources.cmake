@@ -1,0 +1,11 @@
+# Actors on CAF's test scheduler: one thread, virtual time, a fake device and a fake socket.
+pantheon_test(actors_test
+  SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/failures_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/fake_engine.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/requests_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/step_planner_test.cpp
+    ${CMAKE_CURRENT_SOURCE_DIR}/model/tokenizer/small_vocabulary.cpp
+  LIBS pantheon_actors
+  LABELS fast)
+target_precompile_headers(actors_test REUSE_FROM pantheon_actors)

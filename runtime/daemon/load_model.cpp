@@ -1,0 +1,152 @@
+#include "runtime/daemon/load_model.h"
+
+#include <fmt/format.h>
+
+#include "runtime/base/log.h"
+#include "runtime/base/units.h"
+
+namespace pantheon::daemon {
+namespace {
+
+/// The configured value, else the file's general.sampling.*, else what stands in `value`.
+template <class T>
+Status choose(const std::optional<double>& configured, const Result<std::optional<double>>& in_file,
+              T& value) {
+    if (!in_file) return in_file.error();
+    if (*in_file) value = static_cast<T>(**in_file);
+    if (configured) value = static_cast<T>(*configured);
+    return {};
+}
+
+Result<actors::SamplingDefaults> sampling_defaults(const config::SamplingSection& configured,
+                                                   const model::GgufMetadata& file) {
+    actors::SamplingDefaults defaults;
+    const auto from_file = [&](const char* key) {
+        return file.get_float(std::string("general.sampling.") + key);
+    };
+    if (auto s = choose(configured.temperature, from_file("temp"), defaults.temperature); !s)
+        return std::move(s).error();
+    if (auto s = choose(configured.top_p, from_file("top_p"), defaults.top_p); !s)
+        return std::move(s).error();
+    if (auto s = choose(configured.min_p, from_file("min_p"), defaults.min_p); !s)
+        return std::move(s).error();
+    const auto top_k = file.get_int("general.sampling.top_k", 0, INT32_MAX);
+    if (!top_k) return top_k.error();
+    if (*top_k) defaults.top_k = static_cast<std::int32_t>(**top_k);
+    if (configured.top_k) defaults.top_k = static_cast<std::int32_t>(*configured.top_k);
+    // The file format has no keys for penalties.
+    if (configured.repeat_penalty) defaults.repeat_penalty = static_cast<float>(*configured.repeat_penalty);
+    if (configured.presence_penalty)
+        defaults.presence_penalty = static_cast<float>(*configured.presence_penalty);
+    if (configured.frequency_penalty)
+        defaults.frequency_penalty = static_cast<float>(*configured.frequency_penalty);
+    return defaults;
+}
+
+model::TemplateFamily template_family(const model::GgufMetadata& file) {
+    const auto source = file.get_string("tokenizer.chat_template");
+    const bool is_there = source.has_value() && source->has_value();
+    const model::TemplateChoice choice = model::choose_template(is_there ? **source : std::string_view{});
+    if (!choice.is_known)
+        log_warning("model", is_there ? "the file's chat template is unknown; the Qwen3.5 rules are used"
+                                      : "the file has no chat template; the Qwen3.5 rules are used");
+    return choice.family;
+}
+
+actors::Limits limits_of(const config::Config& config) {
+    actors::Limits limits;
+    limits.n_ctx = static_cast<std::int32_t>(config.kv.n_ctx);
+    limits.max_tokens = config.limits.max_tokens;
+    limits.queue = static_cast<std::size_t>(config.scheduler.queue);
+    limits.max_gap = config.scheduler.max_gap;
+    limits.hang = config.die.hang;
+    limits.stall = config.ipc.stall;
+    limits.drain = config.daemon.drain;
+    limits.admin_uids = config.ipc.admin_uids;
+    return limits;
+}
+
+}  // namespace
+
+Result<LoadedModel> load_model(const config::Config& config) {
+    auto file = model::GgufFile::open(config.model.path);
+    if (!file) return std::move(file).error();
+    auto weights = model::Weights::load(*file);
+    if (!weights) return std::move(weights).error().with_context(config.model.path);
+    const model::GgufMetadata& metadata = (*file)->metadata();
+    auto tokenizer = model::Tokenizer::load(metadata, (*weights)->n_vocab());
+    if (!tokenizer) return std::move(tokenizer).error().with_context(config.model.path);
+    auto sampling = sampling_defaults(config.sampling, metadata);
+    if (!sampling) return std::move(sampling).error().with_context(config.model.path);
+
+    LoadedModel loaded;
+    loaded.weights = *weights;
+    actors::DaemonSettings& settings = loaded.settings;
+    settings.version = PANTHEON_VERSION;
+    settings.config_path = config.file;
+    settings.model.path = config.model.path;
+    settings.model.name = (*weights)->name();
+    settings.model.fingerprint = (*file)->fingerprint();
+    settings.model.n_layer = (*weights)->n_layer();
+    settings.model.n_vocab = static_cast<std::int32_t>((*weights)->n_vocab());
+    settings.model.nextn = (*weights)->nextn().n_promised;
+    settings.model.weights_bytes = (*weights)->weight_bytes();
+    settings.text.tokenizer = *tokenizer;
+    settings.text.family = template_family(metadata);
+    settings.text.sampling = *sampling;
+    settings.limits = limits_of(config);
+
+    const config::EngineSection& engine = config.engines.front();
+    settings.engine.name = engine.name;
+    settings.engine.die_id = engine.dies.front();
+    settings.engine.die_kind = "cpu";
+    settings.engine.isa = "scalar";
+    settings.engine.ops = model::op_choices(model::Backend::ref);
+    settings.engine.n_threads = static_cast<int>(config.cpu.threads);
+    settings.engine.n_slots = static_cast<int>(engine.slots);
+
+    model::ExecutorConfig executor;
+    executor.backend = model::Backend::ref;
+    executor.n_threads = settings.engine.n_threads;
+    executor.n_slots = settings.engine.n_slots;
+    executor.n_ctx = static_cast<int>(config.kv.n_ctx);
+    executor.kv_format = config.kv.format;
+    settings.engine.make_executor = [weights = loaded.weights, executor] {
+        return model::Executor::create(weights, executor);
+    };
+    return loaded;
+}
+
+std::string describe_plan(const config::Config& config, const LoadedModel& loaded) {
+    const model::Weights& weights = *loaded.weights;
+    const model::ModelConfig& shape = weights.config();
+    const auto n_slots = static_cast<std::uint64_t>(config.engines.front().slots);
+    const auto n_gdn = static_cast<std::uint64_t>(shape.n_gdn_layers());
+    const auto n_attention = static_cast<std::uint64_t>(shape.n_attention_layers());
+    const auto state_floats =
+        static_cast<std::uint64_t>(shape.gdn_d_inner()) * static_cast<std::uint64_t>(shape.gdn_head_dim) +
+        static_cast<std::uint64_t>(shape.gdn_conv_dim()) * static_cast<std::uint64_t>(shape.gdn_d_conv - 1);
+    const std::uint64_t state_bytes = n_gdn * state_floats * sizeof(float);
+    const std::uint64_t kv_elem_bytes = config.kv.format == model::KvFormat::f32 ? 4 : 2;
+    const std::uint64_t kv_row_bytes = n_attention * 2 * static_cast<std::uint64_t>(shape.n_head_kv) *
+                                       static_cast<std::uint64_t>(shape.head_dim) * kv_elem_bytes;
+    const std::uint64_t kv_bytes = kv_row_bytes * static_cast<std::uint64_t>(config.kv.n_ctx);
+    std::string plan;
+    plan += fmt::format("model    {} ({})\n", config.model.path,
+                        shape.name.empty() ? std::string("no name") : shape.name);
+    plan += fmt::format(
+        "engine   {}: die {} runs layers 0…{} ({} Gated-Delta-Net, {} attention), embedding and head\n",
+        config.engines.front().name, config.engines.front().dies.front(), shape.n_layer - 1, n_gdn,
+        n_attention);
+    plan += fmt::format("nextn    {}\n", shape.nextn.describe());
+    plan += fmt::format("weights  {} mapped from the file\n", format_bytes(weights.weight_bytes()));
+    plan += fmt::format("states   {} slots × {}\n", n_slots, format_bytes(state_bytes));
+    plan +=
+        fmt::format("KV       {} slots × {} rows × {} a row = up to {}, allocated as sequences grow\n",
+                    n_slots, config.kv.n_ctx, format_bytes(kv_row_bytes), format_bytes(n_slots * kv_bytes));
+    plan += fmt::format("memory   up to {} besides the mapped file\n",
+                        format_bytes(n_slots * (state_bytes + kv_bytes)));
+    return plan;
+}
+
+}  // namespace pantheon::daemon

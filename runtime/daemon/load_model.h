@@ -1,0 +1,25 @@
+// From a configuration to a loaded model and the settings that the actors work with.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "actors/settings.h"
+#include "model/qwen35moe/weights.h"
+#include "runtime/base/status.h"
+#include "runtime/config/config.h"
+
+namespace pantheon::daemon {
+
+struct LoadedModel {
+    std::shared_ptr<const model::Weights> weights;
+    actors::DaemonSettings settings;
+};
+
+/// Opens and checks the model file and fills every setting. Errors name the file and what is wrong with it.
+Result<LoadedModel> load_model(const config::Config& config);
+
+/// What `pantheond --plan` prints: layers, dies and bytes.
+std::string describe_plan(const config::Config& config, const LoadedModel& loaded);
+
+}  // namespace pantheon::daemon

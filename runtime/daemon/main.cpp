@@ -1,0 +1,74 @@
+// `pantheond`: configuration, model, actors, socket, in this order.
+#include <exception>
+#include <filesystem>
+#include <iostream>
+
+#include "runtime/base/log.h"
+#include "runtime/config/load.h"
+#include "runtime/daemon/command_line.h"
+#include "runtime/daemon/load_model.h"
+#include "runtime/daemon/service.h"
+
+namespace pantheon::daemon {
+namespace {
+
+constexpr int kClean = 0;
+constexpr int kFailed = 1;
+constexpr int kBadConfigOrModel = 78;
+
+config::ConfigLoad read_config(const CommandLine& command) {
+    std::string file = command.config_file;
+    if (file.empty() && std::filesystem::exists(kDefaultConfigFile)) file = kDefaultConfigFile;
+    const config::HostDefaults host = config::host_defaults();
+    auto load = file.empty() ? config::load_config_text("", "", host) : config::load_config(file, host);
+    if (load.is_ok()) config::check_model_file(load);
+    return load;
+}
+
+ipc::RouterConfig router_config(const config::Config& config) {
+    ipc::RouterConfig router;
+    router.endpoint = config.ipc.endpoint;
+    router.max_unread = static_cast<std::size_t>(config.ipc.max_unread);
+    return router;
+}
+
+int run(const CommandLine& command) {
+    const config::ConfigLoad load = read_config(command);
+    if (!load.is_ok()) {
+        std::cerr << load.report() << '\n';
+        return kBadConfigOrModel;
+    }
+    const config::Config& config = *load.config;
+    if (command.check_config) {
+        std::cout << (config.file.empty() ? std::string("defaults") : config.file) << ": ok\n";
+        return kClean;
+    }
+    set_log_style(command.foreground ? LogStyle::people : LogStyle::automatic);
+    set_log_level(command.plan ? LogLevel::warning : config.log.level);
+    block_signals();
+
+    auto loaded = load_model(config);
+    if (!loaded) {
+        log_error("daemon", loaded.error().to_string());
+        return kBadConfigOrModel;
+    }
+    if (command.plan) {
+        std::cout << describe_plan(config, *loaded);
+        return kClean;
+    }
+    return serve(std::move(loaded->settings), router_config(config));
+}
+
+}  // namespace
+}  // namespace pantheon::daemon
+
+int main(int argc, char** argv) {
+    const pantheon::daemon::Parsed parsed = pantheon::daemon::parse_command_line(argc, argv);
+    if (!parsed.command) return parsed.exit_code;
+    try {
+        return pantheon::daemon::run(*parsed.command);
+    } catch (const std::exception& error) {
+        pantheon::log_error("daemon", std::string("failed: ") + error.what());
+        return pantheon::daemon::kFailed;
+    }
+}

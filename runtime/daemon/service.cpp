@@ -1,0 +1,197 @@
+#include "runtime/daemon/service.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <caf/policy/work_sharing.hpp>
+#include <caf/scheduler/coordinator.hpp>
+#include <csignal>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "actors/supervisor.h"
+#include "runtime/base/log.h"
+
+namespace pantheon::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kActorSystemEnd = 10s;  // for actors to end after they were told to; then the process leaves
+
+sigset_t handled_signals() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
+    return set;
+}
+
+/// What actor threads tell the main thread, with a descriptor to poll.
+class Mailbox {
+  public:
+    Mailbox() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+    ~Mailbox() { ::close(fd_); }
+    Mailbox(const Mailbox&) = delete;
+    Mailbox& operator=(const Mailbox&) = delete;
+
+    void stopped() {
+        set([](Mailbox& m) { m.is_stopped_ = true; });
+    }
+    void failed(const Error& error) {
+        set([&](Mailbox& m) { m.failure_ = error; });
+    }
+    int fd() const { return fd_; }
+    bool is_over() {
+        std::lock_guard lock(mutex_);
+        return is_stopped_ || failure_;
+    }
+    std::optional<Error> failure() {
+        std::lock_guard lock(mutex_);
+        return failure_;
+    }
+
+  private:
+    template <class Change>
+    void set(Change change) {
+        {
+            std::lock_guard lock(mutex_);
+            change(*this);
+        }
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const auto written = ::write(fd_, &one, sizeof one);
+    }
+    int fd_;
+    std::mutex mutex_;
+    bool is_stopped_ = false;
+    std::optional<Error> failure_;
+};
+
+struct SystemConfig : caf::actor_system_config {
+    SystemConfig() {
+        // No worker polls while nothing happens; the default policy would wake up hundreds of times a second.
+        set("scheduler.policy", caf::atom("sharing"));
+        set("scheduler.max-threads", std::size_t{2});
+        set("scheduler.max-throughput", std::size_t{64});
+    }
+};
+
+/// CAF only prints when it does not understand a setting, so what took effect is checked.
+bool has_sharing_scheduler(caf::actor_system& system) {
+    return dynamic_cast<caf::scheduler::coordinator<caf::policy::work_sharing>*>(&system.scheduler()) !=
+           nullptr;
+}
+
+/// Ends the process when the actor system does not: an operator who asked for a stop gets one.
+class EndGuard {
+  public:
+    explicit EndGuard(int exit_code)
+        : thread_([this, exit_code] {
+              std::unique_lock lock(mutex_);
+              if (!over_.wait_for(lock, kActorSystemEnd, [this] { return is_over_; })) {
+                  log_error("daemon", "actors do not end; leaving");
+                  ::_exit(exit_code == 0 ? 1 : exit_code);
+              }
+          }) {}
+    ~EndGuard() {
+        {
+            std::lock_guard lock(mutex_);
+            is_over_ = true;
+        }
+        over_.notify_all();
+        thread_.join();
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable over_;
+    bool is_over_ = false;
+    std::thread thread_;
+};
+
+/// Waits for the supervisor's end; passes signals on.
+void wait_for_end(Mailbox& mailbox, const actors::SupervisorActor& root, std::chrono::milliseconds drain) {
+    const sigset_t signals = handled_signals();
+    const int signal_fd = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    bool is_stopping = false;
+    while (!mailbox.is_over()) {
+        pollfd fds[] = {{signal_fd, POLLIN, 0}, {mailbox.fd(), POLLIN, 0}};
+        ::poll(fds, 2, -1);
+        signalfd_siginfo info;
+        while (::read(signal_fd, &info, sizeof info) == sizeof info) {
+            if (info.ssi_signo == SIGHUP) {
+                log_warning("daemon",
+                            "SIGHUP: reloading is not available in this version; the configuration stays");
+            } else if (is_stopping) {
+                log_warning("daemon", "second signal: leaving at once");
+                ::_exit(1);
+            } else {
+                is_stopping = true;
+                log_info("daemon",
+                         "stopping: running requests have " + std::to_string(drain.count() / 1000) + " s");
+                ::sd_notify(0, "STOPPING=1\nSTATUS=Finishing running requests");
+                caf::anon_send(root, actors::BeginDrain{drain});
+            }
+        }
+    }
+    ::close(signal_fd);
+}
+
+}  // namespace
+
+void block_signals() {
+    const sigset_t signals = handled_signals();
+    ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    std::signal(SIGPIPE, SIG_IGN);
+}
+
+int serve(actors::DaemonSettings settings, ipc::RouterConfig router) {
+    auto started = ipc::RouterLoop::start(std::move(router));
+    if (!started) {
+        log_error("daemon", started.error().to_string());
+        return 1;
+    }
+    const std::shared_ptr<ipc::RouterLoop> port = *std::move(started);
+    log_info("daemon", "listening on " + port->endpoint());
+
+    Mailbox mailbox;
+    actors::SupervisorEvents events;
+    events.on_ready = [] {
+        log_info("daemon", "ready");
+        ::sd_notify(0, "READY=1\nSTATUS=Serving");
+    };
+    events.on_failed = [&mailbox](const Error& error) { mailbox.failed(error); };
+    events.on_stopped = [&mailbox] { mailbox.stopped(); };
+
+    const std::chrono::milliseconds drain = settings.limits.drain;
+    std::optional<EndGuard> end_guard;
+    int exit_code = 0;
+    {
+        SystemConfig config;
+        caf::actor_system system(config);
+        if (!has_sharing_scheduler(system)) {
+            log_error("daemon", "the actor system did not take its scheduler policy");
+            return 1;
+        }
+        {
+            const actors::SupervisorActor root = system.spawn(
+                actors::supervisor, std::make_shared<const actors::DaemonSettings>(std::move(settings)),
+                std::static_pointer_cast<ClientPort>(port), events);
+            wait_for_end(mailbox, root, drain);
+        }
+        if (const auto failure = mailbox.failure()) {
+            log_error("daemon", "failed: " + failure->to_string());
+            exit_code = 1;
+        }
+        end_guard.emplace(exit_code);
+    }
+    log_info("daemon", "stopped");
+    return exit_code;
+}
+
+}  // namespace pantheon::daemon

@@ -1,0 +1,109 @@
+#include "tests/actors/fake_engine.h"
+
+#include <limits>
+#include <stdexcept>
+
+namespace pantheon::actors {
+namespace {
+
+class FakeExecutor : public model::Executor {
+  public:
+    FakeExecutor(std::shared_ptr<FakeDeviceControl> control, int n_slots, int n_ctx, std::int32_t n_vocab,
+                 TokenId end)
+        : control_(std::move(control)), n_ctx_(n_ctx), n_vocab_(n_vocab), end_(end) {
+        slots_.resize(static_cast<std::size_t>(n_slots));
+    }
+
+    Status bind(SlotId slot) override {
+        auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
+        if (sequence) return Error(Code::failed_precondition, "bound");
+        sequence.emplace();
+        return {};
+    }
+    void release(SlotId slot) override { slots_[static_cast<std::size_t>(slot.value)].reset(); }
+    std::int32_t length(SlotId slot) const override {
+        const auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
+        return sequence ? static_cast<std::int32_t>(sequence->size()) : -1;
+    }
+
+    Result<model::StepLogits> step(std::span<const model::StepRun> runs) override {
+        const int number = control_->n_steps++;
+        if (control_->throw_at_step == number) {
+            control_->throw_at_step = -1;
+            throw std::runtime_error("injected device failure");
+        }
+        std::size_t n_rows = 0;
+        for (const model::StepRun& run : runs) {
+            if (length(run.slot) != run.pos) return Error(Code::failed_precondition, "wrong position");
+            if (run.pos + static_cast<std::int32_t>(run.tokens.size()) > n_ctx_)
+                return Error(Code::resource_exhausted, "past n_ctx");
+            n_rows += run.tokens.size();
+        }
+        control_->rows_per_step.push_back(n_rows);
+        logits_.clear();
+        for (const model::StepRun& run : runs) {
+            auto& sequence = *slots_[static_cast<std::size_t>(run.slot.value)];
+            for (std::size_t t = 0; t < run.tokens.size(); ++t) {
+                sequence.push_back(run.tokens[t]);
+                const bool is_wanted = run.logits == model::WantLogits::all ||
+                                       (run.logits == model::WantLogits::last && t + 1 == run.tokens.size());
+                if (is_wanted) append_row(sequence, number);
+            }
+        }
+        model::StepLogits logits;
+        logits.n_vocab = n_vocab_;
+        logits.n_rows = static_cast<std::int64_t>(logits_.size()) / n_vocab_;
+        logits.data = logits_.data();
+        return logits;
+    }
+
+    std::uint64_t kv_used_bytes() const override { return 0; }
+    std::uint64_t kv_pool_bytes() const override { return 0; }
+
+  private:
+    void append_row(const std::vector<TokenId>& sequence, int step) {
+        const std::size_t begin = logits_.size();
+        logits_.resize(begin + static_cast<std::size_t>(n_vocab_), 0.0F);
+        logits_[begin + static_cast<std::size_t>(fake_next_token(sequence, end_))] = 20.0F;
+        if (control_->nan_at_step == step) logits_[begin] = std::numeric_limits<float>::quiet_NaN();
+    }
+
+    std::shared_ptr<FakeDeviceControl> control_;
+    int n_ctx_;
+    std::int32_t n_vocab_;
+    TokenId end_;
+    std::vector<std::optional<std::vector<TokenId>>> slots_;
+    std::vector<float> logits_;
+};
+
+}  // namespace
+
+TokenId fake_next_token(std::span<const TokenId> sequence, TokenId end) {
+    std::uint64_t hash = 0x9E3779B97F4A7C15ULL;
+    for (const TokenId token : sequence) {
+        hash ^= static_cast<std::uint64_t>(token) + 1;
+        hash *= 0x100000001B3ULL;
+        hash ^= hash >> 29;
+    }
+    if (hash % 41 == 0) return end;
+    return 'a' + static_cast<TokenId>(hash % 26);
+}
+
+std::vector<TokenId> fake_reply(std::vector<TokenId> prompt, std::int64_t max_tokens, TokenId end) {
+    std::vector<TokenId> reply;
+    while (static_cast<std::int64_t>(reply.size()) < max_tokens) {
+        const TokenId next = fake_next_token(prompt, end);
+        prompt.push_back(next);
+        reply.push_back(next);
+        if (next == end) break;
+    }
+    return reply;
+}
+
+std::unique_ptr<model::Executor> make_fake_executor(std::shared_ptr<FakeDeviceControl> control, int n_slots,
+                                                    int n_ctx, std::int32_t n_vocab, TokenId end) {
+    ++control->n_created;
+    return std::make_unique<FakeExecutor>(std::move(control), n_slots, n_ctx, n_vocab, end);
+}
+
+}  // namespace pantheon::actors

@@ -1,0 +1,63 @@
+// Stand-ins for the socket and the device, so that actors can be tested in one thread with virtual time.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "actors/messages.h"
+
+namespace pantheon::actors {
+
+/// Keeps every event in the order of sending.
+class FakePort : public ClientPort {
+  public:
+    struct Sent {
+        RoutingId client;
+        RequestId id;
+        Event event;
+    };
+    void send(const RoutingId& client, const RequestId& id, Event event) override {
+        sent.push_back({client, id, std::move(event)});
+    }
+    void set_sink(std::function<void(PortEvent)> sink) override { sink_ = std::move(sink); }
+
+    bool has_sink() const { return static_cast<bool>(sink_); }
+    void deliver(PortEvent event) { sink_(std::move(event)); }
+
+    template <class T>
+    std::vector<T> events(const RoutingId& client, const RequestId& id) const {
+        std::vector<T> found;
+        for (const Sent& s : sent)
+            if (s.client == client && s.id == id)
+                if (const T* event = std::get_if<T>(&s.event)) found.push_back(*event);
+        return found;
+    }
+
+    std::vector<Sent> sent;
+
+  private:
+    std::function<void(PortEvent)> sink_;
+};
+
+/// What tests tell the fake device to do.
+struct FakeDeviceControl {
+    std::atomic<int> n_steps{0};
+    std::atomic<int> throw_at_step{-1};  // the step with this number throws, once
+    std::atomic<int> nan_at_step{-1};    // the step with this number gives NaN logits
+    std::atomic<bool> fail_create{false};
+    std::atomic<int> n_created{0};
+    std::vector<std::size_t> rows_per_step;
+};
+
+/// The token that the fake device prefers after a sequence: a letter, or `end` after some histories.
+TokenId fake_next_token(std::span<const TokenId> sequence, TokenId end);
+
+/// What a greedy request must produce: up to `max_tokens` tokens, the end token included when it comes.
+std::vector<TokenId> fake_reply(std::vector<TokenId> prompt, std::int64_t max_tokens, TokenId end);
+
+std::unique_ptr<model::Executor> make_fake_executor(std::shared_ptr<FakeDeviceControl> control, int n_slots,
+                                                    int n_ctx, std::int32_t n_vocab, TokenId end);
+
+}  // namespace pantheon::actors
