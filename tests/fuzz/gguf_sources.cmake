@@ -1,0 +1,11 @@
+# GGUF files: the mutation test always, the fuzzer with PANTHEON_FUZZ=ON (clang). Both start from gguf_seeds().
+set(_fuzz ${CMAKE_CURRENT_LIST_DIR})
+add_library(gguf_mutator STATIC ${_fuzz}/gguf_check.cpp ${_fuzz}/gguf_mutator.cpp)
+target_link_libraries(gguf_mutator PUBLIC pantheon_model pantheon_make_model)
+if(PANTHEON_FUZZ)
+  add_executable(gguf_corpus ${_fuzz}/gguf_corpus.cpp)
+  target_link_libraries(gguf_corpus PRIVATE gguf_mutator)
+  add_executable(gguf_fuzzer ${_fuzz}/gguf_fuzzer.cpp)
+  target_link_libraries(gguf_fuzzer PRIVATE gguf_mutator)
+  target_link_options(gguf_fuzzer PRIVATE -fsanitize=fuzzer)
+endif()
