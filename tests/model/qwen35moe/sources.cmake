@@ -3,5 +3,12 @@ add_library(pantheon_tiny_model STATIC
 target_link_libraries(pantheon_tiny_model PUBLIC pantheon_model pantheon_test_support)
 
 pantheon_test(qwen35moe_forward_test
-  SOURCES ${CMAKE_CURRENT_LIST_DIR}/double_model_test.cpp ${CMAKE_CURRENT_LIST_DIR}/golden_test.cpp
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/double_model_test.cpp ${CMAKE_CURRENT_LIST_DIR}/executor_test.cpp
+          ${CMAKE_CURRENT_LIST_DIR}/golden_test.cpp ${CMAKE_CURRENT_LIST_DIR}/invariance_test.cpp
   LIBS pantheon_tiny_model)
+pantheon_test(qwen35moe_load_test
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/config_test.cpp ${CMAKE_CURRENT_LIST_DIR}/weights_test.cpp
+  LIBS pantheon_tiny_model)
+pantheon_test(model_state_test
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/../state/slot_store_test.cpp
+  LIBS pantheon_model)

@@ -1,0 +1,201 @@
+#include "model/executor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "model/score.h"
+#include "tests/model/qwen35moe/stepper.h"
+
+namespace pantheon::test {
+namespace {
+
+using model::Executor;
+using model::ExecutorConfig;
+using model::KvFormat;
+using model::StepLogits;
+using model::StepRun;
+using model::WantLogits;
+using testing::HasSubstr;
+
+constexpr int kContext = 40;
+
+std::unique_ptr<Executor> make_executor(ExecutorConfig config = {}) {
+    static const auto weights = *tiny_model().load();
+    config.n_ctx = kContext;
+    config.n_slots = 3;
+    config.kv_format = KvFormat::f32;
+    auto executor = Executor::create(weights, config);
+    EXPECT_TRUE(executor);
+    return std::move(*executor);
+}
+
+StepRun run(int slot, std::int32_t pos, std::vector<TokenId> tokens, WantLogits want = WantLogits::all) {
+    StepRun r;
+    r.slot = SlotId{slot}, r.pos = pos, r.tokens = std::move(tokens), r.logits = want;
+    return r;
+}
+
+TEST(ExecutorTest, StepsRunsOfSeveralSlotsInTheOrderOfTheRuns) {
+    const Rows want = Stepper(tiny_model()).sequence(SlotId{0}, golden_tokens(), 16);
+    const auto tokens = golden_tokens();
+    const auto executor = make_executor();
+    ASSERT_TRUE(executor->bind(SlotId{0}));
+    ASSERT_TRUE(executor->bind(SlotId{2}));
+    EXPECT_EQ(executor->length(SlotId{0}), 0);
+    EXPECT_EQ(executor->length(SlotId{1}), -1);
+    const StepRun runs[] = {run(2, 0, {tokens.begin(), tokens.begin() + 5}, WantLogits::last),
+                            run(0, 0, {tokens.begin(), tokens.begin() + 3}, WantLogits::all)};
+    const auto logits = executor->step(runs);
+    ASSERT_TRUE(logits) << logits.error().to_string();
+    ASSERT_EQ(logits->n_rows, 4);
+    ASSERT_EQ(logits->n_vocab, 300);
+    const std::size_t kPositions[] = {4, 0, 1, 2};
+    for (std::int64_t i = 0; i < 4; ++i)
+        EXPECT_TRUE(std::ranges::equal(logits->row(i), want[kPositions[i]])) << "row " << i;
+    EXPECT_EQ(executor->length(SlotId{2}), 5);
+    EXPECT_EQ(executor->length(SlotId{0}), 3);
+}
+
+TEST(ExecutorTest, AWrongPlanIsRefusedAndChangesNothing) {
+    const struct {
+        const char* what;
+        std::vector<StepRun> runs;
+        Code code;
+        const char* message;
+    } kCases[] = {
+        {"no such slot", {run(3, 0, {1})}, Code::invalid_argument, "slot 3: there are 3 slots"},
+        {"negative slot", {run(-1, 0, {1})}, Code::invalid_argument, "slot -1"},
+        {"not bound", {run(2, 0, {1})}, Code::failed_precondition, "slot 2: is not bound"},
+        {"behind", {run(0, 2, {1})}, Code::failed_precondition, "slot 0: pos 2, its length is 4"},
+        {"ahead", {run(0, 5, {1})}, Code::failed_precondition, "slot 0: pos 5"},
+        {"twice",
+         {run(0, 4, {1}), run(1, 0, {1}), run(0, 4, {1})},
+         Code::invalid_argument,
+         "slot 0: two runs"},
+        {"empty", {run(0, 4, {})}, Code::invalid_argument, "slot 0: no tokens"},
+        {"id too large",
+         {run(1, 0, {1}), run(0, 4, {1, 300})},
+         Code::invalid_argument,
+         "slot 0: token 300 of a vocabulary of 300"},
+        {"negative id", {run(0, 4, {-1})}, Code::invalid_argument, "slot 0: token -1"},
+        {"past n_ctx",
+         {run(1, 0, {1}), run(0, 4, std::vector<TokenId>(37, 1))},
+         Code::resource_exhausted,
+         "slot 0: 4 + 37 tokens do not fit into n_ctx 40"},
+    };
+    const auto tokens = golden_tokens();
+    const Rows want = Stepper(tiny_model()).sequence(SlotId{0}, tokens, 16);
+    const auto executor = make_executor();
+    ASSERT_TRUE(executor->bind(SlotId{0}));
+    ASSERT_TRUE(executor->bind(SlotId{1}));
+    const StepRun first = run(0, 0, {tokens.begin(), tokens.begin() + 4});
+    ASSERT_TRUE(executor->step({&first, 1}));
+    for (const auto& c : kCases) {
+        SCOPED_TRACE(c.what);
+        const auto logits = executor->step(c.runs);
+        ASSERT_FALSE(logits);
+        EXPECT_EQ(logits.error().code(), c.code);
+        EXPECT_THAT(logits.error().message(), HasSubstr(c.message));
+        EXPECT_EQ(executor->length(SlotId{0}), 4);
+        EXPECT_EQ(executor->length(SlotId{1}), 0);
+    }
+    const StepRun next = run(0, 4, {tokens.begin() + 4, tokens.end()});
+    const auto logits = executor->step({&next, 1});
+    ASSERT_TRUE(logits);
+    EXPECT_TRUE(std::ranges::equal(logits->row(11), want[15]));
+}
+
+TEST(ExecutorTest, TheLastRowOfTheContextIsUsable) {
+    const auto executor = make_executor();
+    ASSERT_TRUE(executor->bind(SlotId{0}));
+    const StepRun full = run(0, 0, std::vector<TokenId>(kContext, 7));
+    ASSERT_TRUE(executor->step({&full, 1}));
+    const StepRun more = run(0, kContext, {7});
+    EXPECT_EQ(executor->step({&more, 1}).error().code(), Code::resource_exhausted);
+}
+
+TEST(ExecutorTest, KvBytesFollowWhatSequencesUse) {
+    const auto executor = make_executor();
+    constexpr std::uint64_t kPage = 2 * 64 * 32 * 4;  // K and V, 64 rows of one head
+    EXPECT_EQ(executor->kv_used_bytes(), 0u);
+    EXPECT_EQ(executor->kv_pool_bytes(),
+              3 * 2 * kPage);  // 3 slots, 1 attention layer, 2 heads, 40 rows: one page
+    ASSERT_TRUE(executor->bind(SlotId{0}));
+    EXPECT_EQ(executor->kv_used_bytes(), 0u);
+    const StepRun one = run(0, 0, {7});
+    ASSERT_TRUE(executor->step({&one, 1}));
+    EXPECT_EQ(executor->kv_used_bytes(), 2 * kPage);
+    executor->release(SlotId{0});
+    EXPECT_EQ(executor->kv_used_bytes(), 0u);
+}
+
+TEST(ExecutorTest, ConfigurationIsChecked) {
+    const auto weights = *tiny_model().load();
+    EXPECT_EQ(Executor::create(nullptr, {}).error().code(), Code::invalid_argument);
+    for (const auto& [field, change] : std::vector<std::pair<std::string, void (*)(ExecutorConfig&)>>{
+             {"n_threads", [](ExecutorConfig& c) { c.n_threads = 0; }},
+             {"n_slots", [](ExecutorConfig& c) { c.n_slots = 0; }},
+             {"n_ctx", [](ExecutorConfig& c) { c.n_ctx = -1; }}}) {
+        ExecutorConfig config;
+        change(config);
+        const auto executor = Executor::create(weights, config);
+        ASSERT_FALSE(executor);
+        EXPECT_EQ(executor.error().code(), Code::invalid_argument);
+        EXPECT_THAT(executor.error().message(), HasSubstr(field));
+    }
+}
+
+TEST(ScoreTest, GivesOneRowPerTokenWhateverTheChunk) {
+    const auto tokens = random_tokens(33, 300, 4);
+    const Rows want = Stepper(tiny_model()).sequence(SlotId{0}, tokens, 33);
+    for (const int chunk : {1, 7, 64})
+        for (const int n_threads : {1, 2}) {
+            ExecutorConfig config;
+            config.n_threads = n_threads;
+            const auto executor = make_executor(config);
+            std::size_t t = 0;
+            const Status ok =
+                model::score(*executor, SlotId{1}, tokens, 300, chunk, [&](const StepLogits& rows) {
+                    for (std::int64_t i = 0; i < rows.n_rows; ++i, ++t)
+                        EXPECT_TRUE(std::ranges::equal(rows.row(i), want[t])) << "token " << t;
+                    return Status();
+                });
+            EXPECT_TRUE(ok);
+            EXPECT_EQ(t, tokens.size());
+            EXPECT_EQ(executor->length(SlotId{1}), -1) << "the slot is free again";
+        }
+}
+
+TEST(ScoreTest, ChecksEverythingBeforeItRunsAnything) {
+    const auto executor = make_executor();
+    const auto never = [](const StepLogits&) -> Status {
+        ADD_FAILURE() << "something ran";
+        return {};
+    };
+    const std::vector<TokenId> good = {1, 2}, bad = {1, 2, 300}, negative = {1, -5};
+    EXPECT_THAT(model::score(*executor, SlotId{0}, bad, 300, 1, never).error().to_string(),
+                HasSubstr("invalid_argument: tokens[2]: 300"));
+    EXPECT_EQ(model::score(*executor, SlotId{0}, negative, 300, 1, never).error().code(),
+              Code::invalid_argument);
+    EXPECT_EQ(model::score(*executor, SlotId{0}, {}, 300, 1, never).error().code(), Code::invalid_argument);
+    EXPECT_EQ(model::score(*executor, SlotId{0}, good, 300, 0, never).error().code(), Code::invalid_argument);
+    EXPECT_EQ(model::score(*executor, SlotId{9}, good, 300, 1, never).error().code(), Code::invalid_argument);
+}
+
+TEST(ScoreTest, AnErrorOfTheSinkEndsTheScoringAndFreesTheSlot) {
+    const auto executor = make_executor();
+    const std::vector<TokenId> tokens = {1, 2, 3};
+    int n_calls = 0;
+    const Status ok = model::score(*executor, SlotId{0}, tokens, 300, 1, [&](const StepLogits&) -> Status {
+        ++n_calls;
+        return Error(Code::unavailable, "disk full");
+    });
+    EXPECT_EQ(ok.error().message(), "disk full");
+    EXPECT_EQ(n_calls, 1);
+    EXPECT_EQ(executor->length(SlotId{0}), -1);
+}
+
+}  // namespace
+}  // namespace pantheon::test

@@ -1,0 +1,157 @@
+// The logits at a position depend on the tokens up to it and on nothing else: the same bits whatever the
+// chunking, the thread count, the slot, and what else is in the step.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "tests/model/qwen35moe/stepper.h"
+
+namespace pantheon::test {
+namespace {
+
+using model::KvFormat;
+using model::StepRun;
+using model::WantLogits;
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+void expect_same_rows(const Rows& have, const Rows& want) {
+    ASSERT_EQ(have.size(), want.size());
+    for (std::size_t t = 0; t < want.size(); ++t)
+        ASSERT_TRUE(same_bits(have[t], want[t])) << "position " << t;
+}
+
+/// Shape and KV format.
+class InvarianceTest : public testing::TestWithParam<std::tuple<TinyShape, KvFormat>> {
+  protected:
+    const TinyShape& shape() const { return std::get<0>(GetParam()); }
+    KvFormat kv() const { return std::get<1>(GetParam()); }
+    const TinyModel tiny_ = tiny_model(shape());
+    const std::vector<std::int32_t> tokens_ = random_tokens(100, shape().n_vocab, 1);
+};
+
+TEST_P(InvarianceTest, SameBitsForEveryChunkAndThreadCount) {
+    const Rows want = Stepper(tiny_, 1, kv()).sequence(SlotId{0}, tokens_, tokens_.size());
+    for (const std::size_t chunk : {1u, 7u, 64u})
+        for (const int n_threads : {1, 2, 3}) {
+            SCOPED_TRACE("chunk " + std::to_string(chunk) + ", threads " + std::to_string(n_threads));
+            expect_same_rows(Stepper(tiny_, n_threads, kv()).sequence(SlotId{2}, tokens_, chunk), want);
+        }
+}
+
+TEST_P(InvarianceTest, SameBitsAloneAndAmongSevenOthers) {
+    const Rows want = Stepper(tiny_, 1, kv()).sequence(SlotId{0}, tokens_, 100);
+    Stepper stepper(tiny_, 2, kv());
+    // Slot 5 is followed; the others have other tokens and lengths, some prefill and some decode beside it.
+    std::vector<std::vector<std::int32_t>> others(8);
+    for (int s = 0; s < 8; ++s) {
+        ASSERT_TRUE(stepper.slots.bind(SlotId{s}));
+        others[static_cast<std::size_t>(s)] =
+            random_tokens(200, shape().n_vocab, static_cast<std::uint64_t>(s) + 50);
+    }
+    std::vector<std::size_t> at(8, 0);
+    Rows have;
+    for (std::size_t t = 0, round = 0; t < tokens_.size(); ++round) {
+        const std::size_t n = std::min(tokens_.size() - t, round % 3 == 0 ? std::size_t{1} : 3 + round % 20);
+        std::vector<StepRun> runs;
+        std::size_t first = 0;  // logits rows before ours
+        for (std::size_t s = 0; s < 8; ++s) {
+            const SlotId slot{static_cast<std::int32_t>(s)};
+            if (s == 5) {
+                runs.push_back(stepper.run_of(slot, tokens_, t, t + n));
+                continue;
+            }
+            const std::size_t others_n = (round + s) % 4 == 0 ? 0 : (round * 3 + s) % 9 + 1;
+            if (others_n == 0 || at[s] + others_n > 200) continue;
+            const WantLogits want_logits = s % 3 == 0 ? WantLogits::none : WantLogits::last;
+            runs.push_back(stepper.run_of(slot, others[s], at[s], at[s] + others_n, want_logits));
+            at[s] += others_n;
+            if (s < 5 && want_logits == WantLogits::last) ++first;
+        }
+        const Rows rows = stepper.step(runs);
+        have.insert(have.end(), rows.begin() + static_cast<std::ptrdiff_t>(first),
+                    rows.begin() + static_cast<std::ptrdiff_t>(first + n));
+        t += n;
+    }
+    expect_same_rows(have, want);
+}
+
+TEST_P(InvarianceTest, SameBitsWhicheverRowsAreWanted) {
+    const Rows want = Stepper(tiny_, 1, kv()).sequence(SlotId{0}, tokens_, 100);
+    Stepper stepper(tiny_, 1, kv());
+    ASSERT_TRUE(stepper.slots.bind(SlotId{0}));
+    EXPECT_TRUE(stepper.step({stepper.run_of(SlotId{0}, tokens_, 0, 40, WantLogits::none)}).empty());
+    const Rows last = stepper.step({stepper.run_of(SlotId{0}, tokens_, 40, 60, WantLogits::last)});
+    ASSERT_EQ(last.size(), 1u);
+    EXPECT_TRUE(same_bits(last[0], want[59]));
+    const Rows all = stepper.step({stepper.run_of(SlotId{0}, tokens_, 60, 63, WantLogits::all)});
+    ASSERT_EQ(all.size(), 3u);
+    EXPECT_TRUE(same_bits(all[1], want[61]));
+}
+
+TEST_P(InvarianceTest, SameBitsAfterASlotWasMovedOrUsedBefore) {
+    const Rows want = Stepper(tiny_, 1, kv()).sequence(SlotId{0}, tokens_, 100);
+    Stepper stepper(tiny_, 1, kv());
+    // Slot 3 has held another sequence, slot 4 holds one that stays.
+    (void)stepper.sequence(SlotId{3}, random_tokens(90, shape().n_vocab, 77), 30);
+    (void)stepper.sequence(SlotId{4}, random_tokens(20, shape().n_vocab, 78), 30);
+    stepper.slots.release(SlotId{3});
+    ASSERT_TRUE(stepper.slots.bind(SlotId{3}));
+    Rows have = stepper.step({stepper.run_of(SlotId{3}, tokens_, 0, 70)});
+    ASSERT_TRUE(stepper.slots.move(SlotId{3}, SlotId{1}));
+    ASSERT_TRUE(stepper.slots.bind(SlotId{3}));  // somebody else moves in and works beside it
+    const auto others = random_tokens(80, shape().n_vocab, 79);
+    for (std::size_t t = 70; t < 100; ++t) {
+        Rows rows = stepper.step({stepper.run_of(SlotId{3}, others, t - 70, t - 69, WantLogits::last),
+                                  stepper.run_of(SlotId{1}, tokens_, t, t + 1)});
+        have.push_back(std::move(rows[1]));
+    }
+    expect_same_rows(have, want);
+}
+
+/// Enough to meet every op and both KV formats; all combinations would take minutes under the sanitizers.
+std::vector<std::tuple<TinyShape, KvFormat>> some_models() {
+    std::vector<std::tuple<TinyShape, KvFormat>> models;
+    for (const TinyShape& shape : all_tiny_shapes()) {
+        if (shape.label == "fixture" || shape.label.starts_with("three_k_heads"))
+            models.emplace_back(shape, KvFormat::f32);
+        if (shape.label == "fixture" || shape.label == "quantised_mix_fused")
+            models.emplace_back(shape, KvFormat::f16);
+    }
+    return models;
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, InvarianceTest, testing::ValuesIn(some_models()), [](const auto& tested) {
+    return std::get<0>(tested.param).label + (std::get<1>(tested.param) == KvFormat::f32 ? "_f32" : "_f16");
+});
+
+TEST(KvFormatTest, F16DiffersFromF32ByLittle) {
+    const TinyModel tiny = tiny_model();
+    const auto tokens = random_tokens(120, tiny.shape.n_vocab, 5);
+    const Rows exact = Stepper(tiny, 1, KvFormat::f32).sequence(SlotId{0}, tokens, 64);
+    const Rows half = Stepper(tiny, 1, KvFormat::f16).sequence(SlotId{0}, tokens, 64);
+    double largest = 0;
+    for (std::size_t t = 0; t < tokens.size(); ++t)
+        for (std::size_t i = 0; i < exact[t].size(); ++i)
+            largest = std::max(largest, std::fabs(static_cast<double>(exact[t][i]) - half[t][i]));
+    EXPECT_GT(largest, 1e-5);
+    EXPECT_LT(largest, 1e-2);
+}
+
+TEST(NextnTest, TrunkLogitsAreTheSameWithAndWithoutTheBlock) {
+    TinyModel with = tiny_model();
+    TinyModel promised = with;
+    promised.drop_tensors_of_block(4);
+    TinyModel without = promised;
+    without.drop_key("qwen35moe.nextn_predict_layers");
+    without.set("qwen35moe.block_count", GgufTyped::u32(4));
+    const Rows want = Stepper(with).sequence(SlotId{0}, golden_tokens(), 16);
+    expect_same_rows(Stepper(promised).sequence(SlotId{0}, golden_tokens(), 16), want);
+    expect_same_rows(Stepper(without).sequence(SlotId{0}, golden_tokens(), 16), want);
+}
+
+}  // namespace
+}  // namespace pantheon::test
