@@ -13,3 +13,7 @@ pantheon_test(ipc_router_loop_test
   SOURCES ${_ipc}/router_loop_test.cpp ${_ipc}/tsan_options.cpp
   LIBS pantheon_ipc message_mutator cppzmq
   LABELS "fast;tsan")
+pantheon_test(ipc_client_test
+  SOURCES ${_ipc}/client_test.cpp ${_ipc}/tsan_options.cpp
+  LIBS pantheon_ipc cppzmq
+  LABELS "fast;tsan")
