@@ -1,4 +1,5 @@
 // The commands that ask a daemon one thing and print its answer.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -69,9 +70,10 @@ int run_cancel(const CancelOptions& options, const std::string& endpoint) {
 }
 
 int run_drain(const DrainOptions& options, const std::string& endpoint) {
-    // The daemon may take its time; what it was given, and a minute for the answer.
-    const auto patience =
-        std::chrono::seconds(static_cast<std::int64_t>(options.timeout_s.value_or(86400)) + 60);
+    // The daemon may take its time: what it was given, and a minute for the answer.
+    constexpr double kMostSeconds = 86400;
+    const double given_s = std::clamp(options.timeout_s.value_or(kMostSeconds), 0.0, kMostSeconds);
+    const auto patience = std::chrono::seconds(static_cast<std::int64_t>(given_s) + 60);
     return ask_and_print(endpoint, DrainRequest{options.timeout_s}, patience);
 }
 

@@ -60,8 +60,8 @@ struct ScoreOptions {
     std::string tokens;  // a file; "-": standard input
     std::string logits;
     std::string backend = "ref";
-    std::optional<std::int64_t> threads;
-    std::int64_t chunk = 64;
+    std::optional<int> threads;
+    std::optional<int> chunk;
     std::optional<std::string> kv;
 };
 

@@ -60,27 +60,20 @@ class ManualFormatter : public CLI::Formatter {
     }
 };
 
-/// A number written as a plain decimal: no octal, no hexadecimal, nothing after it.
+/// A number written as a plain decimal: no octal, no hexadecimal, nothing after it. Without `least` its range
+/// is the daemon's business, which refuses by the same rule for every client.
 template <class T>
-CLI::Option* add_number(CLI::App& app, const std::string& names, std::optional<T>& target, T min, T max,
-                        const std::string& type, const std::string& help) {
-    return app
-        .add_option_function<std::string>(
-            names,
-            [&target, names, min, max](const std::string& text) {
-                const std::optional<T> value = parse_number<T>(text);
-                if (!value || *value < min || *value > max) {
-                    std::ostringstream want;
-                    want << "'" << text << "': want a number, " << min << " ... " << max;
-                    throw CLI::ValidationError(names, want.str());
-                }
-                target = *value;
-            },
-            help)
-        ->type_name(type);
+CLI::Option* add_number(CLI::App& app, const std::string& names, std::optional<T>& target,
+                        const std::string& type, const std::string& help,
+                        std::optional<T> least = std::nullopt) {
+    const auto store = [&target, names, least](const std::string& text) {
+        target = parse_number<T>(text);
+        if (!target) throw CLI::ValidationError(names, "'" + text + "' is no such number");
+        if (least && *target < *least)
+            throw CLI::ValidationError(names, "'" + text + "' is less than " + std::to_string(*least));
+    };
+    return app.add_option_function<std::string>(names, store, help)->type_name(type);
 }
-
-constexpr std::int64_t kMaxInt32 = 2147483647;
 
 /// One variable a command: the parser writes into all, the chosen one is taken.
 struct Targets {
@@ -95,7 +88,6 @@ struct Targets {
     TemplateOptions template_;
     InfoOptions info;
     ScoreOptions score;
-    std::optional<std::int64_t> chunk;
 };
 
 class Parser {
@@ -128,7 +120,6 @@ class Parser {
         } catch (const CLI::ParseError& error) {
             return usage_error(error.what(), words);
         }
-        if (t_.chunk) t_.score.chunk = *t_.chunk;
         return CommandLine{t_.endpoint, take(app_.get_subcommands().front()->get_name())};
     }
 
@@ -144,12 +135,12 @@ class Parser {
             .add_option("-p,--prompt", t_.generate.prompt, "the prompt; \"-\" reads it from standard input")
             ->type_name("TEXT")
             ->required();
-        add_number<std::int64_t>(generate, "-n,--max-tokens", t_.generate.max_tokens, 1, kMaxInt32, "N",
+        add_number<std::int64_t>(generate, "-n,--max-tokens", t_.generate.max_tokens, "N",
                                  "at most N tokens of answer. Default: the daemon's limits.max_tokens");
-        add_number<double>(generate, "--temp", t_.generate.temperature, 0, 100, "T",
+        add_number<double>(generate, "--temp", t_.generate.temperature, "T",
                            "temperature; 0 takes the most likely token each time. Default: the daemon's");
         add_number<std::uint64_t>(
-            generate, "--seed", t_.generate.seed, 0, UINT64_MAX, "S",
+            generate, "--seed", t_.generate.seed, "S",
             "seed of the draws; the same seed repeats an answer. Default: chosen by the daemon");
         generate.add_flag("--raw", t_.generate.is_raw, "send TEXT as it is, without the chat template");
         generate.add_flag(
@@ -161,7 +152,7 @@ class Parser {
         add_command("status").add_flag("--json", t_.status.as_json, "print the daemon's reply as JSON");
         add_command("ping");
         add_command("cancel").add_option("ID", t_.cancel.id, "the request's name")->required();
-        add_number<double>(add_command("drain"), "--timeout", t_.drain.timeout_s, 0, 86400, "S",
+        add_number<double>(add_command("drain"), "--timeout", t_.drain.timeout_s, "S",
                            "seconds that running requests may take. Default: the daemon's daemon.drain_s");
         add_command("reload").add_flag("--dry-run", t_.reload.is_dry_run,
                                        "say what would change, change nothing");
@@ -215,10 +206,10 @@ class Parser {
                         "ref; cpu and cuda are not available in this version. Default: ref")
             ->type_name("B")
             ->check(CLI::IsMember({"ref", "cpu", "cuda"}));
-        add_number<std::int64_t>(score, "--threads", t_.score.threads, 1, 1024, "N",
-                                 "compute threads. Default: the physical cores allowed");
-        add_number<std::int64_t>(score, "--chunk", t_.chunk, 1, 262144, "N",
-                                 "tokens evaluated at once; 1 is token by token. Default: 64");
+        add_number<int>(score, "--threads", t_.score.threads, "N",
+                        "compute threads. Default: the physical cores allowed", 1);
+        add_number<int>(score, "--chunk", t_.score.chunk, "N",
+                        "tokens evaluated at once; 1 is token by token. Default: 64", 1);
         score.add_option("--kv", t_.score.kv, "format of keys and values, f32 or f16. Default: f32 on ref")
             ->type_name("F")
             ->check(CLI::IsMember({"f32", "f16", "q8_0", "q4_0"}));
@@ -253,14 +244,18 @@ class Parser {
 
     ParseStop usage_error(std::string message, const std::vector<std::string>& words) const {
         const auto chosen = app_.get_subcommands();
-        const std::string command = command_word(words);
-        if (chosen.empty() && command.empty()) message = "a command is missing";
-        if (chosen.empty() && !command.empty()) {
+        if (chosen.empty()) {
             std::vector<std::string_view> names;
             for (const CommandHelp& help : command_help())
                 if (!help.name.empty()) names.push_back(help.name);
-            message = "unknown command '" + command + "'; the nearest one is '" +
-                      std::string(config::nearest_name(command, names)) + "'";
+            const std::string command = command_word(words);
+            if (!command.empty())
+                message = "unknown command '" + command + "'; the nearest one is '" +
+                          std::string(config::nearest_name(command, names)) + "'";
+            else if (!words.empty() && !words[0].starts_with("--endpoint"))
+                message = "unknown option '" + words[0] + "'";
+            else if (words.size() != 1)
+                message = "a command is missing";
         }
         const std::string program = "pantheon" + (chosen.empty() ? "" : " " + chosen.front()->get_name());
         return {2, program + ": " + message + "\nTry '" + program + " --help'.\n"};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <sstream>
 
 #include "model/qwen35moe/weights.h"
 #include "runtime/cli/commands.h"
@@ -19,6 +20,7 @@ static_assert(std::endian::native == std::endian::little,
               "OUT.f32 is little-endian, written as it lies in memory");
 
 constexpr int kMinContext = 16;
+constexpr int kDefaultChunk = 64;
 
 Result<model::KvFormat> kv_format(const ScoreOptions& options) {
     const std::string name = options.kv.value_or("f32");
@@ -39,8 +41,10 @@ class Progress {
 
     void advance(std::int64_t n_tokens) {
         n_done_ += n_tokens;
-        if (is_shown_)
-            write_err("\r" + std::to_string(n_done_) + " of " + std::to_string(n_total_) + " tokens");
+        if (!is_shown_) return;
+        std::ostringstream line;
+        line << '\r' << n_done_ << " of " << n_total_ << " tokens";
+        write_err(line.str());
     }
 
   private:
@@ -61,7 +65,7 @@ Status write_logits(const ScoreOptions& options, const std::vector<TokenId>& ids
     if (!weights) return std::move(weights).error().with_context(options.model);
 
     model::ExecutorConfig config;
-    config.n_threads = static_cast<int>(options.threads.value_or(config::host_defaults().n_cores));
+    config.n_threads = options.threads ? *options.threads : static_cast<int>(config::host_defaults().n_cores);
     config.n_ctx = std::max(kMinContext, static_cast<int>(ids.size()));
     config.kv_format = *format;
     auto executor = model::Executor::create(*weights, config);
@@ -71,7 +75,7 @@ Status write_logits(const ScoreOptions& options, const std::vector<TokenId>& ids
     if (!out) return std::move(out).error();
     Progress progress(ids.size());
     Status scored =
-        model::score(**executor, SlotId(0), ids, (*weights)->n_vocab(), static_cast<int>(options.chunk),
+        model::score(**executor, SlotId(0), ids, (*weights)->n_vocab(), options.chunk.value_or(kDefaultChunk),
                      [&](const model::StepLogits& rows) -> Status {
                          if (interrupted()) return Error(Code::cancelled, "interrupted");
                          progress.advance(rows.n_rows);

@@ -47,7 +47,7 @@ struct KvSection {
     std::int64_t sink = 0;
     std::int64_t window = 0;
     KvOverflow overflow = KvOverflow::stop;
-    std::optional<std::int64_t> pool_bytes;  // nothing: min(slots × n_ctx rows, half of free memory)
+    std::optional<std::int64_t> pool_bytes;  // nothing: slots × n_ctx rows
 };
 
 struct DieSection {

@@ -203,7 +203,7 @@ std::optional<ConfigProblem> read_file(const std::string& file, std::string& tex
 
 std::string ConfigProblem::to_string(std::string_view file) const {
     std::ostringstream out;
-    out << file << ':';
+    out << (file.empty() ? "defaults" : file) << ':';
     if (at.line > 0) out << at.line << ':' << at.column << ':';
     out << ' ' << code_name(code) << ": " << message;
     return out.str();
@@ -211,8 +211,10 @@ std::string ConfigProblem::to_string(std::string_view file) const {
 
 std::string ConfigLoad::report() const {
     std::string text;
-    for (const ConfigProblem& problem : problems)
-        text += (text.empty() ? "" : "\n") + problem.to_string(file);
+    for (const ConfigProblem& problem : problems) {
+        if (!text.empty()) text += '\n';
+        text += problem.to_string(file);
+    }
     return text;
 }
 

@@ -202,6 +202,8 @@ constexpr BadFile kBadFiles[] = {
      "f.toml:1:15: unimplemented: kv.overflow: \"slide\" is not available"},
     {"kv_sink", "kv.sink = 4\n", "f.toml:1:11: unimplemented: kv.sink: 4 needs q4_0 KV"},
     {"kv_window", "kv.window = 4\n", "f.toml:1:13: unimplemented: kv.window: 4 needs q4_0 KV"},
+    {"pool_bytes", "kv.pool_bytes = 1048576\n",
+     "f.toml:1:17: unimplemented: kv.pool_bytes: 1048576 needs a KV pool"},
     {"split", "engine.split = 20\n",
      "f.toml:1:16: unimplemented: engine.split: 20 needs an engine of two dies"},
     {"placement_split", "placement.split = 20\n", "f.toml:1:19: unimplemented: placement.split: 20 needs"},
@@ -248,6 +250,8 @@ TEST(ConfigLoadTest, AMissingDefaultEndpointIsAProblemOnlyWhenItIsNeeded) {
     const ConfigLoad without = load_config_text("", "f.toml", host);
     EXPECT_THAT(without.report(),
                 testing::StartsWith("f.toml: failed_precondition: ipc.endpoint: no default here"));
+    EXPECT_THAT(load_config_text("", "", host).report(),
+                testing::StartsWith("defaults: failed_precondition: "));
     EXPECT_TRUE(load_config_text("ipc.endpoint = 'ipc:///x'\n", "f.toml", host).is_ok());
 }
 
