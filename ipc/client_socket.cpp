@@ -12,8 +12,6 @@ namespace {
 
 constexpr const char* kMonitorEndpoint = "inproc://pantheon-client-monitor";
 constexpr int kEvents = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
-// Long enough for a cancel that is sent just before the program ends.
-constexpr int kLingerMs = 500;
 constexpr int kHeartbeatMs = 5'000;
 
 Status check_listener(const std::string& path) {
@@ -83,7 +81,8 @@ Result<std::unique_ptr<ClientSocket>> ClientSocket::open(const std::string& endp
         impl->endpoint = endpoint;
         impl->dealer = zmq::socket_t(impl->context, zmq::socket_type::dealer);
         zmq::socket_t& dealer = impl->dealer;
-        dealer.set(zmq::sockopt::linger, kLingerMs);
+        dealer.set(zmq::sockopt::linger,
+                   0);  // every request is waited for, so nothing is left to send at the end
         dealer.set(zmq::sockopt::reconnect_ivl, -1);
         dealer.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kMaxReplyBytes));
         dealer.set(zmq::sockopt::heartbeat_ivl, kHeartbeatMs);
