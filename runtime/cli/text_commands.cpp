@@ -44,13 +44,14 @@ int malformed_answer(const char* field) {
 Result<Json> read_json_array(const std::string& path) {
     auto text = read_input(path);
     if (!text) return std::move(text).error();
+    const std::string name = path == "-" ? "standard input" : path;
     try {
         Json value = Json::parse(*text);
         if (value.is_array()) return value;
     } catch (const Json::exception& error) {
-        return Error(Code::invalid_argument, path + ": " + error.what());
+        return Error(Code::invalid_argument, name + ": " + error.what());
     }
-    return Error(Code::invalid_argument, path + ": want a JSON array");
+    return Error(Code::invalid_argument, name + ": want a JSON array");
 }
 
 int detokenize_locally(const std::string& model, const std::vector<TokenId>& ids) {

@@ -10,3 +10,8 @@ pantheon_test(cli_test
     ${CMAKE_CURRENT_LIST_DIR}/cli/parser_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cli/text_test.cpp
   LIBS pantheon_cli)
+
+# Debian's own python3, which python3-zmq and python3-msgpack belong to.
+add_test(NAME cli_process
+  COMMAND /usr/bin/python3 ${CMAKE_CURRENT_LIST_DIR}/cli/cli_process_test.py --pantheon $<TARGET_FILE:pantheon>)
+set_tests_properties(cli_process PROPERTIES LABELS fast TIMEOUT 600)
