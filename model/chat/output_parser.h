@@ -20,19 +20,20 @@ struct OutputPiece {
 
 struct ToolCall {
     std::string name;
-    std::string arguments_json;   // one JSON object, keys in the order of the text
-    bool is_incomplete = false;   // generation ended inside the call
+    std::string arguments_json;  // one JSON object, keys in the order of the text
+    bool is_incomplete = false;  // generation ended inside the call
 };
 
 struct OutputParserConfig {
     bool starts_in_reasoning = false;
-    bool parse_tool_calls = false;        // on when the request gave tools
-    std::string tools_json;               // the request's tools, for parameter types; empty for none
-    std::vector<std::string> stop;        // matched on content and tool-call text, not on reasoning
+    bool parse_tool_calls = false;  // on when the request gave tools
+    std::string tools_json;         // the request's tools, for parameter types; empty for none
+    std::vector<std::string> stop;  // matched on content and tool-call text, not on reasoning
 };
 
-/// Text in, pieces out. For every way of cutting the same text into push() calls the concatenation of the pieces of
-/// each kind is the same. Held back: the longest suffix that can still become a stop string or a marker.
+/// Text in, pieces out. For every way of cutting the same text into push() calls the concatenation of the
+/// pieces of each kind is the same. Held back: the longest suffix that can still become a stop string or a
+/// marker.
 class OutputParser {
   public:
     explicit OutputParser(OutputParserConfig config);
@@ -47,9 +48,9 @@ class OutputParser {
     /// Set once a stop string has matched; later text is ignored.
     const std::optional<std::string>& stop_match() const;
     bool in_reasoning() const;
-    const std::string& content() const;     // everything released so far
+    const std::string& content() const;  // everything released so far
     const std::string& reasoning() const;
-    std::vector<ToolCall> tool_calls() const;   // complete ones; after finish() also a cut-off one
+    std::vector<ToolCall> tool_calls() const;  // complete ones; after finish() also a cut-off one
 
   private:
     struct Impl;

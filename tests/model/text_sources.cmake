@@ -15,3 +15,9 @@ pantheon_test(sampler_test
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/sampler/sampler_test.cpp
   LIBS pantheon_model
   LABELS fast)
+pantheon_test(chat_test
+  SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/chat/chat_template_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/tokenizer/small_vocabulary.cpp
+  LIBS pantheon_model
+  LABELS fast)
