@@ -4,10 +4,11 @@ find_program(PANTHEON_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIR
 
 # pantheon_e2e_test(NAME SCRIPT): one script against the daemon of this build.
 function(pantheon_e2e_test name script)
-  add_test(NAME e2e.${name}
-    COMMAND ${PANTHEON_PYTHON} ${CMAKE_SOURCE_DIR}/tests/e2e/${script} --build ${CMAKE_BINARY_DIR}
-            $<$<BOOL:${PANTHEON_SANITIZE}>:--sanitized>
-    COMMAND_EXPAND_LISTS)
+  set(options --build ${CMAKE_BINARY_DIR})
+  if(PANTHEON_SANITIZE)
+    list(APPEND options --sanitized)
+  endif()
+  add_test(NAME e2e.${name} COMMAND ${PANTHEON_PYTHON} ${CMAKE_SOURCE_DIR}/tests/e2e/${script} ${options})
   set_tests_properties(e2e.${name} PROPERTIES LABELS fast TIMEOUT 600)
 endfunction()
 

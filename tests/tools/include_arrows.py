@@ -34,7 +34,7 @@ LIBRARIES = {
     "msgpack": ("ipc/", "runtime/"),
     "sys/socket.h": ("ipc/", "runtime/"),
     "systemd/": ("runtime/",),
-    "CLI/": ("runtime/cli/",),
+    "CLI/": ("runtime/",),
     "cuda": ("kernels/",),
 }
 # runtime/base lies below everything, so what is allowed to runtime/ is not allowed to it.
