@@ -1,5 +1,4 @@
 // Bytes from a client to a Request: which operations exist, which fields each takes, and the range of each.
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -78,11 +77,6 @@ std::vector<std::pair<TokenId, float>> logit_bias(Fields& fields) {
             fields.fail(where, "not a finite 32-bit number");
             return {};
         }
-        const auto is_same = [&](const auto& earlier) { return earlier.first == *token; };
-        if (std::any_of(bias.begin(), bias.end(), is_same)) {
-            fields.fail(where, "token " + std::to_string(*token) + " given twice");
-            return {};
-        }
         bias.emplace_back(*token, static_cast<float>(amount));
     }
     return bias;
@@ -94,7 +88,8 @@ SamplingRequest sampling(Fields& fields) {
     s.top_k = fields.integer("top_k", 0, kMaxInt32);
     s.top_p = fields.number("top_p", 0, 1);
     s.min_p = fields.number("min_p", 0, 1);
-    s.repeat_penalty = fields.number("repeat_penalty", 0.01, 100);
+    s.repeat_penalty = fields.number("repeat_penalty", 0, 100);
+    if (s.repeat_penalty == 0.0) fields.fail("repeat_penalty", "0 is not above 0");
     s.presence_penalty = fields.number("presence_penalty", -100, 100);
     s.frequency_penalty = fields.number("frequency_penalty", -100, 100);
     s.seed = fields.unsigned_integer("seed");

@@ -3,7 +3,8 @@
 // made room for.
 #pragma once
 
-#include <atomic>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -55,10 +56,9 @@ class RouterLoop final : public ClientPort {
     RouterCounts counts() const;
 
   private:
-    struct Shared;
-    class Worker;
-    explicit RouterLoop(std::unique_ptr<Shared> shared);
-    std::unique_ptr<Shared> shared_;
+    struct Impl;
+    explicit RouterLoop(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace pantheon::ipc

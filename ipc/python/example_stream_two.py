@@ -1,7 +1,7 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Streams two requests over one socket at once and cancels the second after three tokens.
 
-    example_stream_two.py [ENDPOINT]      needs python3-zmq and python3-msgpack
+    example_stream_two.py [ENDPOINT]      needs python3-zmq, python3-msgpack
 Exits 1 unless each request gets exactly one `done`, its last message.
 """
 import sys
