@@ -3,7 +3,11 @@ target_sources(pantheon_model PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/chat/bounded_json.cpp
   ${CMAKE_CURRENT_LIST_DIR}/chat/chat_template.cpp
   ${CMAKE_CURRENT_LIST_DIR}/chat/conversation.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/chat/output_parser.cpp
   ${CMAKE_CURRENT_LIST_DIR}/chat/python_text.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/chat/text_markers.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/chat/tool_call_reader.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/chat/tool_schema.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sampler/logprobs.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sampler/sampler.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sampler/selection.cpp

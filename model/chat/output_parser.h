@@ -19,9 +19,9 @@ struct OutputPiece {
 };
 
 struct ToolCall {
-    std::string name;
+    std::string name;            // empty when the block holds no call that can be read; it is then incomplete
     std::string arguments_json;  // one JSON object, keys in the order of the text
-    bool is_incomplete = false;  // generation ended inside the call
+    bool is_incomplete = false;  // generation ended inside the call, or it is malformed
 };
 
 struct OutputParserConfig {
@@ -33,7 +33,16 @@ struct OutputParserConfig {
 
 /// Text in, pieces out. For every way of cutting the same text into push() calls the concatenation of the
 /// pieces of each kind is the same. Held back: the longest suffix that can still become a stop string or a
-/// marker.
+/// marker, and white space that is dropped if a marker follows.
+///
+/// Reasoning  (if starts_in_reasoning) is everything before the first </think>, white space at both ends
+/// dropped: what
+///            the template writes when the turn comes back as history. A <tool_call> in it is text.
+/// Content    is what follows, without the newlines after </think>. White space before a <tool_call> is
+/// dropped, and
+///            after one unless content follows.
+/// Tool calls (if parse_tool_calls) are <tool_call> blocks; the pieces carry their text as it is, tags
+/// included. Stop       strings are no part of the text. The one that ends first counts.
 class OutputParser {
   public:
     explicit OutputParser(OutputParserConfig config);
@@ -42,7 +51,7 @@ class OutputParser {
 
     /// Whole UTF-8 text of the next token. Pieces are in order; empty when everything is held back.
     std::vector<OutputPiece> push(std::string_view text);
-    /// End of generation: what was held back.
+    /// End of generation: what was held back. Needless, but harmless, after a stop string.
     std::vector<OutputPiece> finish();
 
     /// Set once a stop string has matched; later text is ignored.

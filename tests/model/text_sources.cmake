@@ -18,6 +18,7 @@ pantheon_test(sampler_test
 pantheon_test(chat_test
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/chat/chat_template_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/chat/output_parser_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/tokenizer/small_vocabulary.cpp
   LIBS pantheon_model
   LABELS fast)
