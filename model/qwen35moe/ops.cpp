@@ -1,7 +1,8 @@
 #include "model/qwen35moe/ops.h"
 
-namespace pantheon::model {
+#include <iterator>
 
+namespace pantheon::model {
 namespace {
 
 const char* backend_name(Backend backend) {
@@ -35,6 +36,8 @@ std::vector<std::pair<std::string, std::string>> op_choices(Backend backend) {
         "attention",      "output_gate", "causal_conv",   "l2_norm",  "gdn_gates",   "gated_delta_rule",
         "gated_rms_norm", "router",      "expert_linear", "swiglu",   "moe_combine",
     };
+    static_assert(std::size(kOps) * sizeof(void (*)()) == sizeof(Ops),
+                  "an op without a name, or the reverse");
     std::vector<std::pair<std::string, std::string>> choices;
     for (const char* op : kOps) choices.emplace_back(op, backend_name(backend));
     return choices;
