@@ -292,6 +292,8 @@ void SchedulerState::on_freed(const SlotFreed& message) {
     mean_request_ms = mean_request_ms == 0 ? ms : 0.9 * mean_request_ms + 0.1 * ms;
     slots[index].reset();
     if (has_die()) self->send(wiring->die, ReleaseSlot{message.slot});
+    // The next step tells again; an idle engine holds nothing.
+    if (std::none_of(slots.begin(), slots.end(), [](const auto& s) { return s.has_value(); })) kv_used_bytes = 0;
     dispatch();
 }
 

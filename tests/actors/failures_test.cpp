@@ -49,7 +49,7 @@ TEST_F(FailureTest, AnExceptionOfTheDeviceIsADeadDie) {
 }
 
 TEST_F(FailureTest, AScoreJobSurvivesAReplacedDie) {
-    control->throw_at_step = 3;
+    control->throw_at_step = 1;
     start();
     std::vector<TokenId> tokens(40, 's');
     deliver("c", RequestId("s"), ScoreRequest{tokens, 0});

@@ -8,4 +8,4 @@ pantheon_test(actors_test
     ${CMAKE_CURRENT_SOURCE_DIR}/model/tokenizer/small_vocabulary.cpp
   LIBS pantheon_actors
   LABELS fast)
-target_precompile_headers(actors_test REUSE_FROM pantheon_actors)
+target_precompile_headers(actors_test PRIVATE ${CMAKE_SOURCE_DIR}/actors/caf.h)
