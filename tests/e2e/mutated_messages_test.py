@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """10,000 damaged messages from a fixed seed: the daemon answers what it can and goes on serving."""
 
+import copy
 import random
 import socket
 import sys
@@ -39,8 +40,14 @@ TOKENS = [b"\xc0", b"\xc1", b"\xc3", b"\xc4\xff", b"\xc7\xff\x01", b"\xca\x7f\xc
           b"\xa2op", b"\xa2id", b"\xdc\x00\x10", b"\xde\x00\x10"]  # fmt: skip
 
 
-def mutated(rng):
-    """One message: a valid one with one to four things done to its bytes."""
+# Values that some field or other does not expect.
+VALUES = [None, True, False, 0, 1, 3, -1, 2**31, 2**63, 2**64 - 1, -(2**63), 0.5, -0.0, 1e308, float("nan"), float("inf"),
+          "", "a", "x" * 300, "\x00", "system", "<|im_end|>", b"\xff\xfe", [], [1], [[1, 2.0]], [None], {}, {"a": {}},
+          {"role": "user", "content": "y"}]  # fmt: skip
+
+
+def damaged_bytes(rng):
+    """A valid message with one to four things done to its bytes; most of these do not decode."""
     data = bytearray(msgpack.packb(rng.choice(BASES)))
     for _ in range(rng.randrange(1, 5)):
         at = rng.randrange(len(data) + 1)
@@ -65,10 +72,42 @@ def mutated(rng):
     return bytes(data)
 
 
+def places(tree):
+    """Every (container, key) inside a message."""
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree)
+    for key, value in list(items):
+        yield tree, key
+        if isinstance(value, (dict, list)):
+            yield from places(value)
+
+
+def odd_values(rng):
+    """A message that decodes, with one or two values replaced, removed, added or taken from another message."""
+    message = copy.deepcopy(rng.choice(BASES))
+    for _ in range(rng.randrange(1, 3)):
+        container, key = rng.choice(list(places(message)))
+        kind = rng.randrange(4)
+        if kind == 0:
+            container[key] = copy.deepcopy(rng.choice(VALUES))
+        elif kind == 1 and isinstance(container, dict):
+            container[rng.choice(sorted(rng.choice(BASES)))] = copy.deepcopy(rng.choice(VALUES))
+        elif kind == 2 and len(container) > 1:
+            del container[key]
+        else:
+            other, other_key = rng.choice(list(places(rng.choice(BASES))))
+            container[key] = copy.deepcopy(other[other_key])
+    return msgpack.packb(message)
+
+
+def mutated(rng):
+    return damaged_bytes(rng) if rng.randrange(2) else odd_values(rng)
+
+
 class MutatedMessagesTest(unittest.TestCase):
     def test_the_daemon_outlives_10000_damaged_messages(self):
         rng = random.Random(SEED)
-        with Daemon(BUILD, small_model()) as daemon, daemon.client() as client:
+        # The short window keeps a mutated max_tokens from meaning thousands of tokens.
+        with Daemon(BUILD, small_model(), "kv.n_ctx = 64\n") as daemon, daemon.client() as client:
             kinds = {}
             for n in range(N_MESSAGES):
                 frames = [mutated(rng)]
@@ -80,6 +119,7 @@ class MutatedMessagesTest(unittest.TestCase):
                     for event in client.drain():
                         kinds[event["ev"]] = kinds.get(event["ev"], 0) + 1
             self.assertGreater(kinds.get("error", 0), N_MESSAGES // 2, kinds)
+            self.assertGreater(kinds.get("done", 0), 100, kinds)
             print(f"{N_MESSAGES} messages, seed {SEED}: {dict(sorted(kinds.items()))}")
             self.assertEqual(client.generate(id="after", prompt="still there?", max_tokens=3)[-1]["ev"], "done")
 

@@ -53,7 +53,7 @@ class ServingTest(unittest.TestCase):
         self.assertEqual(done["usage"]["completion_tokens"], 20)
         self.assertLess(done["usage"]["cached_tokens"], done["usage"]["prompt_tokens"])
 
-    def test_greedy_answers_are_the_argmax_of_the_scores(self):
+    def test_logprobs_are_those_that_score_gives(self):
         bias = without_end(self.client)
         prompt = self.client.call("tokenize", text="Hello world")["tokens"]
         events = self.client.generate(tokens=prompt, max_tokens=8, temperature=0.0, logprobs=1, logit_bias=bias)
@@ -191,7 +191,7 @@ class ServingTest(unittest.TestCase):
             ({**generate, "stop": ["x"] * 17}, "invalid_argument", "stop"),
             ({**generate, "response_format": {"type": "json"}}, "unimplemented", "response_format"),
             ({**generate, "grammar": "root ::= x"}, "unimplemented", "grammar"),
-            ({"op": "generate", "messages": [{"role": "user"}]}, "invalid_argument", "messages"),
+            ({"op": "generate", "messages": [{"role": "nobody", "content": "x"}]}, "invalid_argument", "nobody"),
             ({"op": "no-such-op"}, "invalid_argument", "op"),
             ({"op": "tokenize"}, "invalid_argument", "text"),
             ({"op": "detokenize", "tokens": [-1]}, "invalid_argument", "tokens"),

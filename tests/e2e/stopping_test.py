@@ -84,7 +84,7 @@ class ConfigTest(unittest.TestCase):
                 self.assertEqual(result.returncode, 78, result.stderr)
 
     def test_wrong_usage_ends_with_2(self):
-        for arguments in ((), ("--no-such-option",), ("--config",)):
+        for arguments in (("--no-such-option",), ("--config",)):
             with self.subTest(arguments):
                 self.assertEqual(run_pantheond(*arguments).returncode, 2)
 
