@@ -7,6 +7,8 @@
 #include <functional>
 
 #include "model/gguf/gguf_file.h"
+#include "model/qwen35moe/weights.h"
+#include "runtime/base/log.h"
 #include "tests/fuzz/gguf_check.h"
 #include "tests/fuzz/gguf_mutator.h"
 #include "tests/model/gguf/open_bytes.h"
@@ -26,12 +28,28 @@ struct Stage {
     std::function<std::string(const std::shared_ptr<const GgufFile>&)> problem;
 };
 
+std::string problem_with_weights(const std::shared_ptr<const GgufFile>& file) {
+    set_log_level(LogLevel::error);  // not a line for each of a thousand models
+    const auto weights = Weights::load(file);
+    if (!weights) {
+        const Code code = weights.error().code();
+        const bool is_typed =
+            code == Code::data_loss || code == Code::invalid_argument || code == Code::unimplemented;
+        return is_typed ? "" : "unexpected code: " + weights.error().to_string();
+    }
+    if ((*weights)->weight_bytes() > file->file_bytes()) return "more weights than the file has bytes";
+    const auto n_layer = static_cast<std::size_t>((*weights)->n_layer());
+    if (n_layer == 0 || n_layer > file->tensors().size()) return "layers without tensors";
+    return {};
+}
+
 const std::vector<Stage>& stages() {
     static const std::vector<Stage> kStages = {
         {"views",
          [](const std::shared_ptr<const GgufFile>& file) {
              return fuzz::problem_with_gguf(fuzz::OpenedGguf(file), file->path());
          }},
+        {"weights", problem_with_weights},
     };
     return kStages;
 }
