@@ -15,7 +15,7 @@ from fixture import BUILD, small_model
 SEED = 20261129
 N_MESSAGES = 10_000
 PING_EVERY = 100
-GRACE_S = 0.05
+GRACE_S = 0.1
 
 BASES = [
     {"v": 1, "id": "a", "op": "generate", "prompt": "hello", "max_tokens": 2},
