@@ -83,7 +83,7 @@ class Loader {
             const std::string key = path + dot + entry.key;
             const std::string name = shown + dot + entry.key;
             if (const KeyRow* row = find_row(key)) {
-                load_.set_at[name] = entry.key_at;
+                load_.set_at[name] = entry.node.at;
                 settings_.push_back({row, engine, name, entry.key_at, &entry.node});
             } else if (!is_known_table(key)) {
                 report_unknown(entry, key, name);

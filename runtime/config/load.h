@@ -28,7 +28,7 @@ struct ConfigLoad {
     std::string file;
     std::shared_ptr<const Config> config;    // null exactly when there are problems
     std::vector<ConfigProblem> problems;     // in file order
-    std::map<std::string, Position> set_at;  // keys that the file sets, and where: "engine[1].dies"
+    std::map<std::string, Position> set_at;  // the values that the file sets: "engine[1].dies"
 
     bool is_ok() const { return config != nullptr; }
     /// All problems, one a line, no newline at the end.

@@ -292,7 +292,7 @@ TEST_F(ConfigFileTest, AModelThatIsNotThereIsNamedWithItsPlace) {
     ConfigLoad set = load("[model]\npath = '/nowhere/m.gguf'\n");
     check_model_file(set);
     EXPECT_FALSE(set.is_ok());
-    EXPECT_THAT(set.report(), testing::StartsWith("f.toml:2:1: not_found: model.path: /nowhere/m.gguf: "));
+    EXPECT_THAT(set.report(), testing::StartsWith("f.toml:2:8: not_found: model.path: /nowhere/m.gguf: "));
 
     ConfigLoad unset = load("");
     check_model_file(unset);
