@@ -92,14 +92,16 @@ TokenId draw(std::vector<Candidate>& candidates, double max_logit, const Samplin
 }
 
 TokenId choose(std::span<const float> adjusted, const SamplingParams& params, std::uint64_t index) {
-    const auto best = std::max_element(adjusted.begin(), adjusted.end());  // the first of equals
-    if (best == adjusted.end() || *best == kMasked) return -1;
-    if (params.temperature == 0.0F) return static_cast<TokenId>(best - adjusted.begin());
-
-    const std::size_t k = params.top_k == 0 ? adjusted.size() : static_cast<std::size_t>(params.top_k);
+    const bool is_greedy = params.temperature == 0.0F;
+    const std::size_t k = is_greedy           ? 1
+                          : params.top_k == 0 ? adjusted.size()
+                                              : static_cast<std::size_t>(params.top_k);
     std::vector<Candidate> candidates = select_top(adjusted, k);
-    if (params.top_p < 1.0F) keep_nucleus(candidates, *best, params.temperature, params.top_p);
-    return draw(candidates, *best, params, index);
+    if (candidates.empty()) return -1;
+    if (is_greedy) return candidates[0].id;
+    const double max_logit = std::min_element(candidates.begin(), candidates.end(), comes_before)->logit;
+    if (params.top_p < 1.0F) keep_nucleus(candidates, max_logit, params.temperature, params.top_p);
+    return draw(candidates, max_logit, params, index);
 }
 
 }  // namespace
