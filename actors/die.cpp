@@ -67,14 +67,16 @@ StepDone DieState::step(const StepPlan& plan) {
                                            slot->second.n_top);
                 result.is_finite = drawn.is_finite;
                 result.token = drawn.token;
+                if (drawn.is_finite && drawn.token < 0) result.error = "logit_bias leaves no token to draw";
                 result.logprob = drawn.logprob;
                 result.top = std::move(drawn.top);
             } else if (run.kind == RunKind::score) {
                 for (const TokenId target : run.targets) {
                     const auto values = logits->row(row++);
-                    result.scored.push_back(model::raw_logprob(values, target));
+                    const double norm = model::log_sum_exp(values);
+                    result.scored.push_back(values[static_cast<std::size_t>(target)] - norm);
                     result.is_finite = result.is_finite && result.scored.back() == result.scored.back();
-                    result.scored_top.push_back(model::top_logprobs(values, run.n_top));
+                    result.scored_top.push_back(model::top_logprobs(values, run.n_top, norm));
                 }
             }
         }

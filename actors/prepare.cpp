@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "model/tokenizer/stream_detokenizer.h"
+#include "model/tokenizer/utf8.h"
 
 namespace pantheon::actors {
 namespace {
@@ -144,12 +144,9 @@ Result<Json> run_tokenize(const TokenizeRequest& request, const TextModel& text)
 Result<Json> run_detokenize(const DetokenizeRequest& request, const TextModel& text) {
     if (Status status = check_ids(request.tokens, text); !status) return std::move(status).error();
     const std::string bytes = text.tokenizer->decode(request.tokens, request.special);
-    model::StreamDetokenizer detokenizer;
-    std::string valid = detokenizer.push(bytes);
-    valid += detokenizer.flush();
     Json result = Json::object();
     result["bytes"] = Json::binary({bytes.begin(), bytes.end()});
-    result["text"] = std::move(valid);
+    result["text"] = model::to_valid_utf8(bytes);
     return result;
 }
 

@@ -51,7 +51,7 @@ struct ModelInfo {
     std::string path, name, fingerprint;
     std::int32_t n_layer = 0;
     std::int32_t n_vocab = 0;
-    std::int32_t nextn = 0;
+    bool has_nextn = false;  // the file holds a multi-token-prediction block
     std::uint64_t weights_bytes = 0;
 };
 

@@ -89,7 +89,7 @@ Result<LoadedModel> load_model(const config::Config& config) {
     settings.model.fingerprint = (*file)->fingerprint();
     settings.model.n_layer = (*weights)->n_layer();
     settings.model.n_vocab = static_cast<std::int32_t>((*weights)->n_vocab());
-    settings.model.nextn = (*weights)->nextn().n_promised;
+    settings.model.has_nextn = (*weights)->nextn().state == model::NextnInfo::State::present;
     settings.model.weights_bytes = (*weights)->weight_bytes();
     settings.text.tokenizer = *tokenizer;
     settings.text.family = template_family(metadata);
