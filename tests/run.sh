@@ -7,7 +7,8 @@ usage() {
     cat <<'END'
 usage: tests/run.sh [--help] [PRESET…]
 
-Builds each PRESET (release, debug, tsan) into build/PRESET and runs its tests; the last line is ctest's summary.
+Builds each PRESET (release, debug, tsan) into build/PRESET and runs its tests: first the comparison with llama.cpp,
+then the rest, whose last lines are ctest's summary.
 Without a PRESET: the tests labelled tsan under ThreadSanitizer, then everything in release.
 Programs under debug carry AddressSanitizer and UndefinedBehaviorSanitizer; tsan builds and runs only what has
 that label, since CAF cannot be instrumented.
@@ -29,8 +30,12 @@ run_preset() {
     }
     step "$preset: build"
     cmake --build --preset "$preset" --target "$target" --parallel "$jobs"
+    if [ "$preset" != tsan ]; then
+        step "$preset: compare with llama.cpp (verbose: the tables are worth reading)"
+        ctest --preset "$preset" --parallel "$jobs" --label-regex oracle --verbose
+    fi
     step "$preset: test"
-    ctest --preset "$preset" --parallel "$jobs"
+    ctest --preset "$preset" --parallel "$jobs" --label-exclude 'oracle|soak'
 }
 
 main() {
