@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Rows 28 and 53 are no mistakes, 30-33 need a draft head and prefix reuse, 37 and 46 are refused with an error.
 ROWS = [*range(1, 28), 29, *range(34, 37), *range(38, 46), *range(47, 53), 54]
 RUN_TIMEOUT_S = 300
+NOT_IN_XML = re.compile(r"[^\t\n\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")  # but failure messages may quote it
 ENVIRONMENT = {"CCACHE_NOHASHDIR": "1", "GTEST_COLOR": "no", "LC_ALL": "C.UTF-8"}
 
 
@@ -132,8 +133,7 @@ class Workshop:
             raise TrapError(f"{program} ran for more than {RUN_TIMEOUT_S} s") from None
         if result.returncode not in (0, 1) or not report.is_file():
             raise TrapError(f"{program} crashed ({result.returncode})\n" + result.stdout[-3000:])
-        # A failure message may quote bytes that XML does not have.
-        text = re.sub(r"[^\t\n\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]", "?", report.read_text("utf-8", "replace"))
+        text = NOT_IN_XML.sub("?", report.read_text("utf-8", "replace"))
         cases = ElementTree.fromstring(text).findall("./testsuite/testcase")
         if not cases:
             raise TrapError(f"{program} has no test {test_filter}")
