@@ -28,7 +28,7 @@ void put_number(std::uint32_t n) {
 
 void put_bytes(std::string_view bytes) {
     put_number(static_cast<std::uint32_t>(bytes.size()));
-    std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+    if (!bytes.empty()) std::fwrite(bytes.data(), 1, bytes.size(), stdout);
 }
 
 void put_ids(std::span<const TokenId> ids) {
@@ -42,7 +42,7 @@ bool next_text(std::string& text) {
     const std::size_t got = std::fread(&length, 1, sizeof length, stdin);
     if (got == 0) return false;
     text.resize(length);
-    if (got != sizeof length || std::fread(text.data(), 1, length, stdin) != length) {
+    if (got != sizeof length || (length > 0 && std::fread(text.data(), 1, length, stdin) != length)) {
         std::fprintf(stderr, "tokenize_stdin: the input ends inside a text\n");
         std::exit(1);
     }
