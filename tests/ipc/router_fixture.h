@@ -15,7 +15,7 @@
 #include "ipc/codec.h"
 #include "ipc/msgpack_tree.h"
 #include "ipc/router_loop.h"
-#include "tests/ipc/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace pantheon::ipc {
 
@@ -138,7 +138,7 @@ class RouterFixture : public testing::Test {
     }
     std::unique_ptr<RouterLoop> start() { return start(config()); }
 
-    TempDir dir_;
+    test::TempDir dir_;
     zmq::context_t context_;  // the clients'
     Recorder recorder_;
 };

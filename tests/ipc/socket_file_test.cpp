@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/ipc/temp_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace pantheon::ipc {
 namespace {
@@ -28,7 +28,7 @@ void leave_stale_socket(const std::string& path) {
 }
 
 TEST(SocketFileTest, ListensWithTheModeAskedForAndCleansUp) {
-    const TempDir dir;
+    const test::TempDir dir;
     const std::string path = dir.path() + "/s.sock";
     const mode_t umask_before = umask(0077);
     {
@@ -45,7 +45,7 @@ TEST(SocketFileTest, ListensWithTheModeAskedForAndCleansUp) {
 }
 
 TEST(SocketFileTest, ReplacesASocketThatNobodyAnswersOn) {
-    const TempDir dir;
+    const test::TempDir dir;
     const std::string path = dir.path() + "/s.sock";
     leave_stale_socket(path);
     auto file = SocketFile::claim(path, 0600);
@@ -54,7 +54,7 @@ TEST(SocketFileTest, ReplacesASocketThatNobodyAnswersOn) {
 }
 
 TEST(SocketFileTest, RefusesASecondClaimOfALivePath) {
-    const TempDir dir;
+    const test::TempDir dir;
     const std::string path = dir.path() + "/s.sock";
     auto first = SocketFile::claim(path, 0600);
     ASSERT_TRUE(first);
@@ -70,7 +70,7 @@ TEST(SocketFileTest, RefusesASecondClaimOfALivePath) {
 }
 
 TEST(SocketFileTest, LeavesOtherFilesAlone) {
-    const TempDir dir;
+    const test::TempDir dir;
     const std::string path = dir.path() + "/precious";
     std::ofstream(path) << "data";
     auto file = SocketFile::claim(path, 0600);
@@ -80,7 +80,7 @@ TEST(SocketFileTest, LeavesOtherFilesAlone) {
 }
 
 TEST(SocketFileTest, DoesNotUnlinkWhatSomebodyElsePutThere) {
-    const TempDir dir;
+    const test::TempDir dir;
     const std::string path = dir.path() + "/s.sock";
     {
         auto file = SocketFile::claim(path, 0600);
@@ -92,7 +92,7 @@ TEST(SocketFileTest, DoesNotUnlinkWhatSomebodyElsePutThere) {
 }
 
 TEST(SocketFileTest, NamesWhatIsWrongWithAPath) {
-    const TempDir dir;
+    const test::TempDir dir;
     const struct {
         std::string path;
         const char* said;
