@@ -43,6 +43,9 @@ struct Prepared {
     model::SamplingParams sampling;
     int n_top = -1;  // −1: no logprobs
     model::OutputParserConfig parser;
+    /// Tokens that reasoning may take before it is closed from here; absent: no limit, or no reasoning.
+    std::optional<std::int64_t> thinking_budget;
+    std::vector<TokenId> reasoning_close;  // what is fed then, token by token: "\n</think>\n\n"
     std::int32_t priority = 0;
     std::optional<Clock::time_point> deadline;
     std::optional<std::int64_t> credit;  // absent: unlimited
@@ -104,7 +107,8 @@ struct AcceptedToken {
     float logprob = 0;
     std::vector<model::TokenLogprob> top;
     bool is_end_of_generation = false;
-    bool is_last = false;  // also set when the token limit is reached
+    bool is_last = false;    // also set when the token limit is reached
+    bool is_forced = false;  // given, not drawn: it closes the reasoning; there is no logprob
 };
 /// scheduler → slot: logprobs of further tokens of a score job.
 struct ScoredTokens {
@@ -121,11 +125,13 @@ struct EndSequence {
 };
 
 /// slot → scheduler: `n` further tokens may be generated (only slots that must see each token first, see
-/// needs_verdict()).
+/// needs_verdict()). is_reasoning_open: said once, when thinking_budget tokens have been accepted: whether
+/// the reasoning is still going on, so that it has to be closed.
 struct SlotVerdict {
     SlotId slot;
     TicketId ticket;
     std::int64_t n = 0;
+    std::optional<bool> is_reasoning_open;
 };
 /// slot → scheduler: the final event has been sent; the slot is free. `n_streamed`: token events sent.
 struct SlotFreed {
@@ -139,6 +145,7 @@ struct SlotReport {
     std::vector<TokenId> generated;
     std::int64_t n_scored = 0;
     std::int64_t n_verdicts = 0;
+    std::optional<bool> is_reasoning_open;  // as in SlotVerdict
 };
 struct ReportSlot {};
 

@@ -88,7 +88,7 @@ TEST_F(DaemonTest, RefusesWhatItCannotServeWithOneErrorAndNoAccepted) {
     cases.back().request.sampling.temperature = std::nan("");
     cases.push_back({"bias past the vocabulary", greedy({'a'}), Code::invalid_argument, "logit_bias"});
     cases.back().request.sampling.logit_bias = {{1 << 20, 1.0F}};
-    cases.push_back({"thinking budget", greedy({'a'}), Code::unimplemented, "thinking_budget"});
+    cases.push_back({"thinking budget", greedy({'a'}), Code::invalid_argument, "thinking_budget"});
     cases.back().request.thinking_budget = 10;
     cases.push_back({"session", greedy({'a'}), Code::unimplemented, "session"});
     cases.back().request.session = "s";

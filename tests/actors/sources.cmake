@@ -5,6 +5,7 @@ pantheon_test(actors_test
     ${CMAKE_CURRENT_LIST_DIR}/fake_engine.cpp
     ${CMAKE_CURRENT_LIST_DIR}/requests_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/step_planner_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/thinking_test.cpp
     ${CMAKE_CURRENT_SOURCE_DIR}/model/tokenizer/small_vocabulary.cpp
   LIBS pantheon_actors
   LABELS fast)
