@@ -491,6 +491,7 @@ EngineSnapshot SchedulerState::snapshot() const {
     snapshot.kv_pool_bytes = kv_pool_bytes;
     snapshot.prompt_tokens = n_prompt_tokens;
     snapshot.completion_tokens = n_completion_tokens;
+    snapshot.is_step_hanging = is_hanging();
     return snapshot;
 }
 
@@ -522,6 +523,10 @@ SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<Schedul
         [self](const SlotReport& report) { self->state.on_report(report); },
         [self](const WiringPtr& wiring) { self->state.on_wiring(wiring); },
         [self](const Tick&) { self->state.tick(); },
+        [self](const SettingsPtr& next) {
+            self->state.settings = next;
+            self->state.queue.set_limit(next->limits.queue);
+        },
         [self](const GetSnapshot&) -> SnapshotPtr {
             return std::make_shared<const EngineSnapshot>(self->state.snapshot());
         },

@@ -44,7 +44,7 @@ class FakePort : public ClientPort {
 
 /// What tests tell the fake device to do.
 struct FakeDeviceControl {
-    std::atomic<int> n_steps{0};
+    std::atomic<int> n_steps{0};         // the two of each canary included
     std::atomic<int> throw_at_step{-1};  // the step with this number throws, once
     std::atomic<int> nan_at_step{-1};    // the step with this number gives NaN logits
     std::atomic<bool> fail_create{false};

@@ -3,6 +3,7 @@ pantheon_test(actors_test
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/failures_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_engine.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/reload_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/requests_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/step_planner_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/thinking_test.cpp
