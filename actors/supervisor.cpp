@@ -153,7 +153,7 @@ void SupervisorState::on_down(const caf::down_msg& down) {
 
 caf::result<ReloadOutcomePtr> SupervisorState::reload(const ReloadConfig& message) {
     auto promise = self->make_response_promise<ReloadOutcomePtr>();
-    const bool is_announced = is_ready && !message.is_dry_run;
+    const bool is_announced = is_ready && !is_draining && !message.is_dry_run;
     if (is_announced && events.on_reloading) events.on_reloading();
     auto finish = [this, promise, is_announced](ReloadOutcomePtr outcome) mutable {
         if (outcome->settings) adopt(outcome->settings);

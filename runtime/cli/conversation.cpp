@@ -1,5 +1,6 @@
 #include "runtime/cli/conversation.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "runtime/cli/utf8_repair.h"

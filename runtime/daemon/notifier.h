@@ -1,11 +1,9 @@
 // What the service manager is told. Outside of systemd (no $NOTIFY_SOCKET) every call does nothing.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 
