@@ -18,6 +18,8 @@ class AdmissionQueue {
     bool is_empty() const { return jobs_.empty(); }
     std::size_t size() const { return jobs_.size(); }
     std::size_t limit() const { return limit_; }
+    /// What waits already stays, also when it is more.
+    void set_limit(std::size_t limit) { limit_ = limit; }
 
     /// Number of jobs that would be served before one of this priority.
     std::size_t ahead_of(std::int32_t priority) const;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "actors/canary.h"
+
 namespace pantheon::actors {
 namespace {
 
@@ -97,6 +99,8 @@ DieActor::behavior_type die(DieActor::stateful_pointer<DieState> self, SettingsP
     DieReady ready;
     if (executor) {
         state.executor = *std::move(executor);
+        if (Status canary = run_canary(*state.executor, *settings->text.tokenizer); !canary)
+            ready.error = canary.error();
     } else {
         ready.error = executor.error();
     }

@@ -26,7 +26,8 @@ struct DieState {
     StepDone step(const StepPlan& plan);
 };
 
-/// Makes the executor, tells the supervisor (DieReady), then steps. Spawn detached for a real device.
+/// Makes the executor, has it pass its canary, tells the supervisor (DieReady), then steps. Spawn detached
+/// for a real device.
 DieActor::behavior_type die(DieActor::stateful_pointer<DieState> self, SettingsPtr settings,
                             UpHandle<SupervisorActor> supervisor);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 
 #include "actors/status_report.h"
 
@@ -11,6 +12,7 @@ namespace pantheon::actors {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{500};          // only while something waits for time to pass
+constexpr std::chrono::seconds kReloadTimeout{70};       // longer than the supervisor waits
 constexpr std::chrono::milliseconds kStatusTimeout{40};  // status answers within 50 ms whatever runs
 
 /// Tickets stay unique when a gateway is replaced.
@@ -83,13 +85,26 @@ void GatewayState::serve(const Inbound& inbound, const MetricsRequest&) {
 void GatewayState::serve(const Inbound& inbound, const SessionRequest& request) {
     send_error(inbound, not_available(request.op));
 }
-void GatewayState::serve(const Inbound& inbound, const ReloadRequest&) {
-    send_error(inbound, is_admin(inbound.who) ? not_available("reload") : admins_only("reload"));
+void GatewayState::serve(const Inbound& inbound, const ReloadRequest& request) {
+    if (!is_admin(inbound.who)) return send_error(inbound, admins_only("reload"));
+    // The supervisor answers after it has handed the new settings round: what this client asks next meets
+    // them.
+    self->request(wiring->supervisor, kReloadTimeout, ReloadConfig{request.dry_run})
+        .then(
+            [this, client = inbound.client, id = inbound.id](const ReloadOutcomePtr& outcome) {
+                if (outcome->error) return port->send(client, id, ErrorEvent{*outcome->error, {}});
+                port->send(client, id, ResultEvent{reload_report(*outcome)});
+            },
+            [this, client = inbound.client, id = inbound.id](const caf::error&) {
+                port->send(client, id,
+                           ErrorEvent{Error(Code::unavailable, "reload: no answer; see the log"), {}});
+            });
 }
 void GatewayState::serve(const Inbound& inbound, const DrainRequest& request) {
     if (!is_admin(inbound.who)) return send_error(inbound, admins_only("drain"));
-    const double timeout_s = request.timeout_s.value_or(settings->limits.drain.count() / 1000.0);
-    begin_drain(std::chrono::milliseconds(static_cast<std::int64_t>(1000 * timeout_s)));
+    std::optional<std::chrono::milliseconds> timeout;
+    if (request.timeout_s) timeout = std::chrono::milliseconds(std::llround(1000 * *request.timeout_s));
+    begin_drain(timeout);
     port->send(inbound.client, inbound.id, ResultEvent{Json{{"running", table.size()}}});
 }
 
@@ -319,9 +334,9 @@ void GatewayState::reconcile() {
 // ---- time
 // -------------------------------------------------------------------------------------------------------
 
-void GatewayState::begin_drain(std::chrono::milliseconds timeout) {
+void GatewayState::begin_drain(std::optional<std::chrono::milliseconds> timeout) {
     is_draining = true;
-    drain_deadline = Clock::now() + timeout;
+    drain_deadline = Clock::now() + timeout.value_or(settings->limits.drain);
     arm_tick();
 }
 
@@ -372,6 +387,7 @@ GatewayActor::behavior_type gateway(GatewayActor::stateful_pointer<GatewayState>
         [self](const TicketFinished& message) { self->state.on_finished(message.ticket); },
         [self](const BeginDrain& message) { self->state.begin_drain(message.timeout); },
         [self](const Tick&) { self->state.tick(); },
+        [self](const SettingsPtr& next) { self->state.settings = next; },
         [self](const CountLive&) -> std::uint64_t { return self->state.table.size(); },
     };
 }

@@ -29,7 +29,7 @@ struct GatewayState {
     void on_admitted(const JobPtr& job);
     void on_bound(const TicketBound& message);
     void on_finished(TicketId ticket);
-    void begin_drain(std::chrono::milliseconds timeout);
+    void begin_drain(std::optional<std::chrono::milliseconds> timeout);
     void tick();
 
   private:

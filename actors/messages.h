@@ -43,6 +43,9 @@ struct Prepared {
     model::SamplingParams sampling;
     int n_top = -1;  // −1: no logprobs
     model::OutputParserConfig parser;
+    /// Tokens that reasoning may take before it is closed from here; absent: no limit, or no reasoning.
+    std::optional<std::int64_t> thinking_budget;
+    std::vector<TokenId> reasoning_close;  // what is fed then, token by token: "\n</think>\n\n"
     std::int32_t priority = 0;
     std::optional<Clock::time_point> deadline;
     std::optional<std::int64_t> credit;  // absent: unlimited
@@ -104,7 +107,8 @@ struct AcceptedToken {
     float logprob = 0;
     std::vector<model::TokenLogprob> top;
     bool is_end_of_generation = false;
-    bool is_last = false;  // also set when the token limit is reached
+    bool is_last = false;    // also set when the token limit is reached
+    bool is_forced = false;  // given, not drawn: it closes the reasoning; there is no logprob
 };
 /// scheduler → slot: logprobs of further tokens of a score job.
 struct ScoredTokens {
@@ -121,11 +125,13 @@ struct EndSequence {
 };
 
 /// slot → scheduler: `n` further tokens may be generated (only slots that must see each token first, see
-/// needs_verdict()).
+/// needs_verdict()). is_reasoning_open: said once, when thinking_budget tokens have been accepted: whether
+/// the reasoning is still going on, so that it has to be closed.
 struct SlotVerdict {
     SlotId slot;
     TicketId ticket;
     std::int64_t n = 0;
+    std::optional<bool> is_reasoning_open;
 };
 /// slot → scheduler: the final event has been sent; the slot is free. `n_streamed`: token events sent.
 struct SlotFreed {
@@ -139,6 +145,7 @@ struct SlotReport {
     std::vector<TokenId> generated;
     std::int64_t n_scored = 0;
     std::int64_t n_verdicts = 0;
+    std::optional<bool> is_reasoning_open;  // as in SlotVerdict
 };
 struct ReportSlot {};
 
@@ -203,6 +210,7 @@ struct EngineSnapshot {
     std::uint64_t kv_used_bytes = 0, kv_pool_bytes = 0;
     std::uint64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
     std::vector<TicketId> queued, running;
+    bool is_step_hanging = false;  // the step under way has taken longer than die.hang_ms
 };
 struct GetSnapshot {};
 
@@ -212,11 +220,17 @@ struct TicketList {
 };  // bool: bound to a slot
 struct ListTickets {};
 
-/// Refuse new work. `deadline`: when to cancel what is still running.
+/// Refuse new work; cancel what is still running after `timeout`. Absent: daemon.drain_s.
 struct BeginDrain {
-    std::chrono::milliseconds timeout{0};
+    std::optional<std::chrono::milliseconds> timeout;
 };
 struct DrainTick {};
+/// Read the configuration file again; a dry run only says what would change.
+struct ReloadConfig {
+    bool is_dry_run = false;
+};
+/// supervisor → itself: time to see whether steps make progress.
+struct AliveTick {};
 /// Live requests, whatever their phase.
 struct CountLive {};
 struct Shutdown {};
@@ -224,6 +238,7 @@ struct Tick {};
 using SnapshotPtr = std::shared_ptr<const EngineSnapshot>;
 using TicketListPtr = std::shared_ptr<const TicketList>;
 using PortEventPtr = std::shared_ptr<const PortEvent>;
+using ReloadOutcomePtr = std::shared_ptr<const ReloadOutcome>;
 
 // ---- interfaces
 // -----------------------------------------------------------------------------------------------
@@ -232,21 +247,23 @@ using PortEventPtr = std::shared_ptr<const PortEvent>;
 using GatewayActor =
     caf::typed_actor<caf::reacts_to<PortEventPtr>, caf::reacts_to<WiringPtr>, caf::reacts_to<TicketAdmitted>,
                      caf::reacts_to<TicketBound>, caf::reacts_to<TicketFinished>, caf::reacts_to<BeginDrain>,
-                     caf::reacts_to<Tick>, caf::replies_to<CountLive>::with<std::uint64_t>>;
+                     caf::reacts_to<Tick>, caf::reacts_to<SettingsPtr>,
+                     caf::replies_to<CountLive>::with<std::uint64_t>>;
 
 /// Turns requests into token ids (templates, tokenizer, defaults, range checks) and answers the text-only
 /// ops, so that neither the gateway nor the scheduler waits for a long prompt. Cancels of unprepared requests
 /// pass through it, behind the request they concern.
 using TextActor =
     caf::typed_actor<caf::reacts_to<JobPtr>, caf::reacts_to<CancelTicket>, caf::reacts_to<AddCredit>,
-                     caf::reacts_to<PauseTicket>, caf::reacts_to<WiringPtr>>;
+                     caf::reacts_to<PauseTicket>, caf::reacts_to<WiringPtr>, caf::reacts_to<SettingsPtr>>;
 
 /// Owns the admission queue, the slot table and step planning of one engine.
 using SchedulerActor =
     caf::typed_actor<caf::reacts_to<JobPtr>, caf::reacts_to<CancelTicket>, caf::reacts_to<AddCredit>,
                      caf::reacts_to<PauseTicket>, caf::reacts_to<StepDone>, caf::reacts_to<SlotVerdict>,
                      caf::reacts_to<SlotFreed>, caf::reacts_to<SlotReport>, caf::reacts_to<WiringPtr>,
-                     caf::reacts_to<Tick>, caf::replies_to<GetSnapshot>::with<SnapshotPtr>,
+                     caf::reacts_to<Tick>, caf::reacts_to<SettingsPtr>,
+                     caf::replies_to<GetSnapshot>::with<SnapshotPtr>,
                      caf::replies_to<ListTickets>::with<TicketListPtr>>;
 
 /// Owns one sequence's text side: detokeniser, parser, its client.
@@ -258,9 +275,15 @@ using SlotActor = caf::typed_actor<caf::reacts_to<BeginSequence>, caf::reacts_to
 using DieActor =
     caf::typed_actor<caf::reacts_to<BindSlot>, caf::reacts_to<ReleaseSlot>, caf::reacts_to<StepPlan>>;
 
-/// Owns the spawn tree and the restart policy.
-using SupervisorActor = caf::typed_actor<caf::reacts_to<DieReady>, caf::reacts_to<Shutdown>,
-                                         caf::reacts_to<BeginDrain>, caf::reacts_to<DrainTick>>;
+/// Owns the configuration file: reads and checks it again when asked. Reading may block; it has a thread of
+/// its own.
+using ConfigActor = caf::typed_actor<caf::replies_to<ReloadConfig>::with<ReloadOutcomePtr>>;
+
+/// Owns the spawn tree, the restart policy and the settings in force.
+using SupervisorActor =
+    caf::typed_actor<caf::reacts_to<DieReady>, caf::reacts_to<Shutdown>, caf::reacts_to<BeginDrain>,
+                     caf::reacts_to<DrainTick>, caf::reacts_to<AliveTick>,
+                     caf::replies_to<ReloadConfig>::with<ReloadOutcomePtr>>;
 
 struct Wiring {
     GatewayActor gateway;
@@ -344,6 +367,10 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::GetSnapshot)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::ListTickets)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::BeginDrain)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::DrainTick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::ReloadConfig)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::AliveTick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SettingsPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::ReloadOutcomePtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::CountLive)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::Shutdown)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::Tick)

@@ -9,6 +9,9 @@
 namespace pantheon::actors {
 namespace {
 
+/// How the template writes the end of the reasoning of an earlier turn.
+constexpr std::string_view kReasoningClose = "\n</think>\n\n";
+
 Error invalid(std::string message) {
     return {Code::invalid_argument, std::move(message)};
 }
@@ -71,8 +74,6 @@ Result<model::SamplingParams> resolve_sampling(const SamplingRequest& request, c
 
 Result<Prepared> prepare_generate(const GenerateRequest& request, const TextModel& text, const Limits& limits,
                                   Clock::time_point received) {
-    if (request.thinking_budget)
-        return Error(Code::unimplemented, "thinking_budget: not available in this version");
     if (request.session) return Error(Code::unimplemented, "session: not available in this version");
     if (request.logprobs && !request.stream)
         return invalid("logprobs: come with token events, which need stream = true");
@@ -96,6 +97,13 @@ Result<Prepared> prepare_generate(const GenerateRequest& request, const TextMode
     if (!std::holds_alternative<Json>(request.input)) {
         if (!request.tools.is_null()) return invalid("tools: need messages");
         if (request.thinking) return invalid("thinking: needs messages");
+        if (request.thinking_budget) return invalid("thinking_budget: needs messages");
+    }
+    if (request.thinking_budget && *request.thinking_budget < 0)
+        return invalid("thinking_budget: " + std::to_string(*request.thinking_budget) + " is negative");
+    if (request.thinking_budget && prepared.parser.starts_in_reasoning) {
+        prepared.thinking_budget = request.thinking_budget;
+        prepared.reasoning_close = text.tokenizer->encode(kReasoningClose, /*special=*/true);
     }
     if (Status status = check_fits(prepared.prompt.size(), limits); !status) return std::move(status).error();
 

@@ -6,6 +6,7 @@ namespace pantheon::actors {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{250};  // only while requests are running or waiting
+constexpr int kTicksPerProgress = 4;             // once a second
 
 std::int64_t age_ms(Clock::time_point then) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - then).count();
@@ -38,13 +39,31 @@ std::vector<TokenId> RunningSequence::tokens(std::int64_t begin, std::int64_t en
     return result;
 }
 
-bool RunningSequence::may_sample() const {
-    if (is_score()) return true;
+bool RunningSequence::may_grow() const {
     const auto n_generated = static_cast<std::int64_t>(generated.size());
     const Prepared& prepared = *job->prepared;
     if (is_paused || n_generated >= prepared.max_tokens) return false;
     if (prepared.credit && n_generated >= *prepared.credit + n_credit) return false;
     return prepared.parser.stop.empty() || n_generated <= n_verdicts;
+}
+
+bool RunningSequence::may_sample() const {
+    if (is_score()) return true;
+    if (!may_grow() || forced_token()) return false;
+    // Whether reasoning goes on is known to the slot, which sees the text; it says so once.
+    const auto& budget = job->prepared->thinking_budget;
+    return !budget || *budget == 0 || is_reasoning_open ||
+           static_cast<std::int64_t>(generated.size()) < *budget;
+}
+
+std::optional<TokenId> RunningSequence::forced_token() const {
+    const Prepared& prepared = *job->prepared;
+    if (!prepared.thinking_budget) return std::nullopt;
+    const bool is_open = *prepared.thinking_budget == 0 || is_reasoning_open.value_or(false);
+    const std::int64_t i = static_cast<std::int64_t>(generated.size()) - *prepared.thinking_budget;
+    if (!is_open || i < 0 || i >= static_cast<std::int64_t>(prepared.reasoning_close.size()))
+        return std::nullopt;
+    return prepared.reasoning_close[static_cast<std::size_t>(i)];
 }
 
 // ---- admission
@@ -122,6 +141,7 @@ void SchedulerState::start_step() {
     if (step_in_flight || !has_die() || is_recovering()) return;
     std::vector<SlotProgress> progress;
     for (std::size_t i = 0; i < slots.size(); ++i) {
+        close_reasoning(i);
         const auto& s = slots[i];
         if (!s || s->is_ended) continue;
         progress.push_back({SlotId(static_cast<std::int32_t>(i)), s->job->ticket, s->job->prepared->priority,
@@ -203,18 +223,37 @@ void SchedulerState::apply(RunResult& result, const Clock::time_point now) {
     if (result.token < 0) return;  // a chunk of the prompt
 
     last_token = now;
-    ++n_completion_tokens;
-    sequence.generated.push_back(result.token);
     AcceptedToken accepted;
-    accepted.ticket = ticket;
     accepted.token = result.token;
     accepted.logprob = result.logprob;
     accepted.top = std::move(result.top);
     accepted.is_end_of_generation = settings->text.tokenizer->is_end_of_generation(result.token);
-    accepted.is_last =
+    accept(index, std::move(accepted));
+}
+
+void SchedulerState::accept(std::size_t index, AcceptedToken token) {
+    RunningSequence& sequence = *slots[index];
+    ++n_completion_tokens;
+    sequence.generated.push_back(token.token);
+    token.ticket = sequence.job->ticket;
+    token.is_last =
         static_cast<std::int64_t>(sequence.generated.size()) >= sequence.job->prepared->max_tokens;
-    sequence.is_ended = accepted.is_end_of_generation || accepted.is_last;
-    self->send(wiring->slots[index], std::move(accepted));
+    sequence.is_ended = token.is_end_of_generation || token.is_last;
+    self->send(wiring->slots[index], std::move(token));
+}
+
+/// Accepts the tokens that end reasoning which has used its budget. They are part of the sequence from then
+/// on: the next step evaluates them, and the draw after them has the index that follows theirs.
+void SchedulerState::close_reasoning(std::size_t index) {
+    while (slots[index] && !slots[index]->is_ended && !slots[index]->is_in_flight &&
+           slots[index]->may_grow()) {
+        const auto forced = slots[index]->forced_token();
+        if (!forced) return;
+        AcceptedToken token;
+        token.token = *forced;
+        token.is_forced = true;
+        accept(index, std::move(token));
+    }
 }
 
 void SchedulerState::end(SlotId slot, std::string finish, std::optional<Error> error) {
@@ -282,6 +321,7 @@ void SchedulerState::on_verdict(const SlotVerdict& message) {
     RunningSequence* sequence = find(message.ticket);
     if (!sequence) return;
     sequence->n_verdicts += message.n;
+    if (message.is_reasoning_open) sequence->is_reasoning_open = message.is_reasoning_open;
     start_step();
 }
 
@@ -293,7 +333,8 @@ void SchedulerState::on_freed(const SlotFreed& message) {
     slots[index].reset();
     if (has_die()) self->send(wiring->die, ReleaseSlot{message.slot});
     // The next step tells again; an idle engine holds nothing.
-    if (std::none_of(slots.begin(), slots.end(), [](const auto& s) { return s.has_value(); })) kv_used_bytes = 0;
+    if (std::none_of(slots.begin(), slots.end(), [](const auto& s) { return s.has_value(); }))
+        kv_used_bytes = 0;
     dispatch();
 }
 
@@ -359,6 +400,7 @@ void SchedulerState::on_report(const SlotReport& report) {
         sequence.generated = report.generated;
         sequence.n_scored = report.n_scored;
         sequence.n_verdicts = report.n_verdicts;
+        sequence.is_reasoning_open = report.is_reasoning_open;
         take_early_credit(sequence);
         bind_on_die(index);
         arm_tick();
@@ -391,7 +433,38 @@ void SchedulerState::tick() {
         log_error(name, "the step under way has taken longer than die.hang_ms (" +
                             std::to_string(settings->limits.hang.count()) + ")");
     }
+    report_progress();
     if (is_busy) arm_tick();
+}
+
+/// Tells every client whose stream has nothing to say yet how far its request is. Also how a client that is
+/// gone without a word is noticed.
+void SchedulerState::report_progress() {
+    std::unordered_map<TicketId, int> still_quiet;
+    const auto count = [&](const JobPtr& job, const char* phase, std::int64_t n_done) {
+        if (job->prepared->kind == Prepared::Kind::score) return;
+        const auto before = quiet_ticks.find(job->ticket);
+        int n = (before == quiet_ticks.end() ? 0 : before->second) + 1;
+        if (n == kTicksPerProgress) {
+            const auto n_prompt = static_cast<std::int64_t>(job->prepared->prompt.size());
+            job->reply.send(ProgressEvent{phase, std::min(n_done, n_prompt), n_prompt});
+            n = 0;
+        }
+        still_quiet[job->ticket] = n;
+    };
+    for (const JobPtr& job : queue.jobs()) count(job, "queued", 0);
+    for (const auto& sequence : slots) {
+        if (!sequence || sequence->is_ended || sequence->end_after_step) continue;
+        // More than the one token of a decode step to evaluate: the prompt, or all of it again after a die
+        // was replaced. A slot that may have found a stop string in what it has is left alone.
+        const bool may_have_stopped =
+            !sequence->job->prepared->parser.stop.empty() &&
+            sequence->n_verdicts < static_cast<std::int64_t>(sequence->generated.size());
+        const bool is_reading = sequence->generated.empty() ? sequence->n_fed < sequence->n_known()
+                                                            : sequence->n_known() - sequence->n_fed > 1;
+        if (is_reading && !may_have_stopped) count(sequence->job, "prefill", sequence->n_fed);
+    }
+    quiet_ticks = std::move(still_quiet);
 }
 
 bool SchedulerState::is_hanging() const {
@@ -418,6 +491,7 @@ EngineSnapshot SchedulerState::snapshot() const {
     snapshot.kv_pool_bytes = kv_pool_bytes;
     snapshot.prompt_tokens = n_prompt_tokens;
     snapshot.completion_tokens = n_completion_tokens;
+    snapshot.is_step_hanging = is_hanging();
     return snapshot;
 }
 
@@ -449,6 +523,10 @@ SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<Schedul
         [self](const SlotReport& report) { self->state.on_report(report); },
         [self](const WiringPtr& wiring) { self->state.on_wiring(wiring); },
         [self](const Tick&) { self->state.tick(); },
+        [self](const SettingsPtr& next) {
+            self->state.settings = next;
+            self->state.queue.set_limit(next->limits.queue);
+        },
         [self](const GetSnapshot&) -> SnapshotPtr {
             return std::make_shared<const EngineSnapshot>(self->state.snapshot());
         },

@@ -21,6 +21,7 @@ struct RunningSequence {
         0;  // score jobs: results handed to the slot; more than n_fed after a replaced die
     std::int64_t n_verdicts = 0;  // further tokens the slot has allowed (only if it must see each one)
     std::int64_t n_credit = 0;    // token events the client has granted so far (only if it uses credit)
+    std::optional<bool> is_reasoning_open;  // when its thinking budget had been used; absent: not known yet
     bool is_paused = false;
     bool is_in_flight = false;  // rows of it are in the step under way
     bool is_ended = false;      // its slot has been told the last token or to end; waiting for SlotFreed
@@ -31,6 +32,10 @@ struct RunningSequence {
     std::int64_t n_known() const;
     TokenId token(std::int64_t i) const;
     bool may_sample() const;
+    /// The next token where it is given and not drawn, because reasoning has used its budget.
+    std::optional<TokenId> forced_token() const;
+    /// The client, the limits and its slot allow one more token.
+    bool may_grow() const;
     std::vector<TokenId> tokens(std::int64_t begin, std::int64_t end) const;
 };
 
@@ -51,6 +56,7 @@ struct SchedulerState {
     std::optional<Clock::time_point> last_step, last_token;
     bool is_tick_pending = false;
     std::vector<bool> is_report_awaited;  // after a restart: slots that have not said yet what they hold
+    std::unordered_map<TicketId, int> quiet_ticks;  // requests for which no token can come: since how many
     std::unordered_map<TicketId, std::int64_t> early_credit;  // granted before the sequence was in a slot
 
     std::uint64_t kv_used_bytes = 0, kv_pool_bytes = 0;
@@ -78,10 +84,13 @@ struct SchedulerState {
     void begin(SlotId slot, JobPtr job);
     void start_step();
     void apply(RunResult& result, const Clock::time_point now);
+    void accept(std::size_t index, AcceptedToken token);
+    void close_reasoning(std::size_t index);
     void end(SlotId slot, std::string finish, std::optional<Error> error);
     /// Answers a job that no slot holds.
     void finish_unbound(const JobPtr& job, const std::string& finish, std::optional<Error> error);
     RunningSequence* find(TicketId ticket, SlotId* slot = nullptr);
+    void report_progress();
     void arm_tick();
     std::int64_t retry_after_ms() const;
     void take_early_credit(RunningSequence& sequence);

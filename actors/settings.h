@@ -1,10 +1,12 @@
-// What the actors are told once: limits, defaults and the model. Runtime fills it from the configuration.
+// What the actors work with: limits, defaults and the model. Runtime fills it from the configuration. A
+// snapshot never changes; a reload makes a new one, which the supervisor hands round.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,14 +70,42 @@ struct EngineSettings {
     std::function<Result<std::unique_ptr<model::Executor>>()> make_executor;
 };
 
+struct DaemonSettings;
+using SettingsPtr = std::shared_ptr<const DaemonSettings>;
+
+/// One key whose value in the file differs from the one in force, both as TOML.
+struct ConfigChange {
+    std::string key, before, after;
+};
+
+/// What came of reading the configuration again: an error and no change at all, or these changes.
+struct ReloadOutcome {
+    std::string file;
+    bool is_dry_run = false;
+    std::optional<Error> error;  // every problem of the file, one a line, each with its line and column
+    std::vector<ConfigChange> applied;          // in a dry run: what would be
+    std::vector<ConfigChange> pending_restart;  // differ from what the process was started with
+    SettingsPtr settings;                       // the new snapshot; null after an error or a dry run
+};
+
+/// The configuration file as the actors see it. Used by one actor at a time; may block.
+class ConfigSource {
+  public:
+    virtual ~ConfigSource() = default;
+    /// Reads and checks the whole file, then applies every live key or none. `in_force`: the snapshot that
+    /// the new one is made from.
+    virtual ReloadOutcome reload(const DaemonSettings& in_force, bool is_dry_run) = 0;
+};
+
 struct DaemonSettings {
     std::string version;
-    std::string config_path;  // empty: defaults only
+    std::string config_path;                      // empty: defaults only
+    std::vector<std::string> pending_restart;     // keys of the file that wait for a restart
+    std::shared_ptr<ConfigSource> config_source;  // null: there is nothing to reload
     ModelInfo model;
     TextModel text;
     Limits limits;
     EngineSettings engine;
 };
-using SettingsPtr = std::shared_ptr<const DaemonSettings>;
 
 }  // namespace pantheon::actors

@@ -66,7 +66,7 @@ void SlotState::Sequence::send_pieces(std::vector<model::OutputPiece> pieces, co
         event.kind = kind_name(piece.kind);
         if (is_first) {
             event.token = message->token;
-            if (job->prepared->n_top >= 0) {
+            if (job->prepared->n_top >= 0 && !message->is_forced) {
                 event.logprob = message->logprob;
                 event.top = to_entries(message->top);
             }
@@ -155,10 +155,16 @@ SlotActor::behavior_type slot(SlotActor::stateful_pointer<SlotState> self, SlotI
                 finish("stop", std::nullopt);
             } else if (message.is_last) {
                 finish("length", std::nullopt);
-            } else if (needs_verdict(*sequence.job->prepared)) {
-                ++sequence.n_verdicts;
-                if (auto up = state.scheduler.lock())
-                    self->send(up, SlotVerdict{state.id, message.ticket, 1});
+            } else {
+                const Prepared& prepared = *sequence.job->prepared;
+                SlotVerdict verdict{state.id, message.ticket, needs_verdict(prepared) ? 1 : 0, {}};
+                if (prepared.thinking_budget == static_cast<std::int64_t>(sequence.generated.size())) {
+                    sequence.is_reasoning_open = sequence.parser.in_reasoning();
+                    verdict.is_reasoning_open = sequence.is_reasoning_open;
+                }
+                sequence.n_verdicts += verdict.n;
+                if (verdict.n == 0 && !verdict.is_reasoning_open) return;
+                if (auto up = state.scheduler.lock()) self->send(up, verdict);
             }
         },
         [self, finish, is_current](const ScoredTokens& message) {
@@ -187,6 +193,7 @@ SlotActor::behavior_type slot(SlotActor::stateful_pointer<SlotState> self, SlotI
                 report.generated = state.sequence->generated;
                 report.n_scored = state.sequence->n_scored;
                 report.n_verdicts = state.sequence->n_verdicts;
+                report.is_reasoning_open = state.sequence->is_reasoning_open;
             }
             if (auto up = state.scheduler.lock()) self->send(up, std::move(report));
         },

@@ -28,8 +28,9 @@ struct SlotState {
         model::OutputParser parser;
         Usage usage;
         std::int64_t n_verdicts = 0;
-        Json logprobs = Json::array();  // score
-        Json top = Json::array();       // score
+        std::optional<bool> is_reasoning_open;  // when the thinking budget had been used
+        Json logprobs = Json::array();          // score
+        Json top = Json::array();               // score
         std::int64_t n_scored = 0;
 
         /// Feeds one accepted token and sends its event.

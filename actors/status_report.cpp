@@ -45,7 +45,21 @@ Json engine_report(const DaemonSettings& settings, const EngineSnapshot& engine)
     };
 }
 
+Json change_list(const std::vector<ConfigChange>& changes) {
+    Json list = Json::array();
+    for (const ConfigChange& change : changes)
+        list.push_back(Json{{"key", change.key}, {"before", change.before}, {"after", change.after}});
+    return list;
+}
+
 }  // namespace
+
+Json reload_report(const ReloadOutcome& outcome) {
+    return Json{{"file", outcome.file},
+                {"dry_run", outcome.is_dry_run},
+                {"applied", change_list(outcome.applied)},
+                {"pending_restart", change_list(outcome.pending_restart)}};
+}
 
 Json status_report(const DaemonSettings& settings, const EngineSnapshot& engine, bool is_draining,
                    std::int64_t uptime_s, const std::vector<RequestSummary>& own_requests) {
@@ -70,7 +84,7 @@ Json status_report(const DaemonSettings& settings, const EngineSnapshot& engine,
         {"tokens", Json{{"prompt", engine.prompt_tokens},
                         {"cached", engine.cached_tokens},
                         {"completion", engine.completion_tokens}}},
-        {"config", Json{{"path", settings.config_path}, {"pending_restart", Json::array()}}},
+        {"config", Json{{"path", settings.config_path}, {"pending_restart", settings.pending_restart}}},
         {"requests", std::move(requests)},
     };
 }

@@ -1,4 +1,4 @@
-// The `status` reply as a JSON tree (contracts: status).
+// The `status` and `reload` replies as JSON trees.
 #pragma once
 
 #include "actors/messages.h"
@@ -13,5 +13,8 @@ struct RequestSummary {
 
 Json status_report(const DaemonSettings& settings, const EngineSnapshot& engine, bool is_draining,
                    std::int64_t uptime_s, const std::vector<RequestSummary>& own_requests);
+
+/// Of a reload without errors.
+Json reload_report(const ReloadOutcome& outcome);
 
 }  // namespace pantheon::actors

@@ -1,5 +1,6 @@
 #include "actors/supervisor.h"
 
+#include "actors/config_watcher.h"
 #include "actors/die.h"
 #include "actors/gateway.h"
 #include "actors/scheduler.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kDrainPoll{50};
 constexpr std::chrono::seconds kDrainGrace{2};  // for cancelled requests to end
+constexpr std::chrono::seconds kReloadTimeout{60};
 
 template <class Handle>
 bool is_same(const Handle& handle, const caf::actor_addr& address) {
@@ -54,6 +56,15 @@ void SupervisorState::spawn_die() {
     }
 }
 
+void SupervisorState::spawn_config() {
+    if (settings->engine.is_die_detached) {
+        ++n_alive;
+        config = self->spawn<caf::detached + caf::monitored>(config_watcher, settings);
+    } else {
+        config = spawn_child(config_watcher, settings);
+    }
+}
+
 void SupervisorState::start() {
     started = Clock::now();
     children.supervisor = SupervisorActor(self);
@@ -62,8 +73,11 @@ void SupervisorState::start() {
     for (std::size_t i = 0; i < children.slots.size(); ++i) spawn_slot(i);
     children.text = spawn_child(text_worker, settings);
     spawn_gateway(false);
+    spawn_config();
     publish();
     spawn_die();
+    if (events.on_alive && events.alive_interval.count() > 0)
+        self->delayed_send(self, events.alive_interval, AliveTick{});
 }
 
 /// Scheduler first: whoever hears of it later can already rely on its knowing the others.
@@ -101,6 +115,7 @@ void SupervisorState::on_down(const caf::down_msg& down) {
     if (is_same(children.gateway, down.source)) who = "gateway";
     if (is_same(children.text, down.source)) who = "text";
     if (is_same(children.scheduler, down.source)) who = "scheduler";
+    if (is_same(config, down.source)) who = "config watcher";
     if (is_same(children.die, down.source) || is_same(starting_die, down.source)) who = "die";
     std::size_t slot_index = 0;
     for (std::size_t i = 0; i < children.slots.size(); ++i)
@@ -122,6 +137,8 @@ void SupervisorState::on_down(const caf::down_msg& down) {
         children.text = spawn_child(text_worker, settings);
     } else if (who == "scheduler") {
         spawn_scheduler(true);
+    } else if (who == "config watcher") {
+        spawn_config();
     } else if (who == "die") {
         children.die = DieActor();
         spawn_die();
@@ -131,13 +148,54 @@ void SupervisorState::on_down(const caf::down_msg& down) {
     publish();
 }
 
+// ---- settings, signs of life
+// ------------------------------------------------------------------------------------------------
+
+caf::result<ReloadOutcomePtr> SupervisorState::reload(const ReloadConfig& message) {
+    auto promise = self->make_response_promise<ReloadOutcomePtr>();
+    const bool is_announced = is_ready && !is_draining && !message.is_dry_run;
+    if (is_announced && events.on_reloading) events.on_reloading();
+    auto finish = [this, promise, is_announced](ReloadOutcomePtr outcome) mutable {
+        if (outcome->settings) adopt(outcome->settings);
+        if (is_announced && !is_stopping && events.on_reloaded) events.on_reloaded(*settings);
+        promise.deliver(std::move(outcome));
+    };
+    self->request(config, kReloadTimeout, message)
+        .then([finish](ReloadOutcomePtr outcome) mutable { finish(std::move(outcome)); },
+              [finish](const caf::error&) mutable {
+                  ReloadOutcome failed;
+                  failed.error = Error(Code::internal, "reload: the configuration could not be read");
+                  finish(std::make_shared<const ReloadOutcome>(std::move(failed)));
+              });
+    return promise;
+}
+
+void SupervisorState::adopt(const SettingsPtr& next) {
+    settings = next;
+    if (is_stopping) return;
+    self->send(children.scheduler, SettingsPtr(next));
+    self->send(children.text, SettingsPtr(next));
+    self->send(children.gateway, SettingsPtr(next));
+}
+
+void SupervisorState::alive_tick() {
+    if (is_stopping) return;
+    self->delayed_send(self, events.alive_interval, AliveTick{});
+    self->request(children.scheduler, events.alive_interval, GetSnapshot{})
+        .then(
+            [this](const SnapshotPtr& snapshot) {
+                if (!snapshot->is_step_hanging) events.on_alive(*snapshot);
+            },
+            [](const caf::error&) { log_error(name, "the scheduler does not answer"); });
+}
+
 // ---- the end
 // ------------------------------------------------------------------------------------------------------
 
-void SupervisorState::begin_drain(std::chrono::milliseconds timeout) {
+void SupervisorState::begin_drain(std::optional<std::chrono::milliseconds> timeout) {
     if (is_draining || is_stopping) return;
     is_draining = true;
-    drain_end = Clock::now() + timeout + kDrainGrace;
+    drain_end = Clock::now() + timeout.value_or(settings->limits.drain) + kDrainGrace;
     self->send(children.gateway, BeginDrain{timeout});
     drain_tick();
 }
@@ -170,6 +228,7 @@ void SupervisorState::stop() {
     };
     end(children.gateway);
     end(children.text);
+    end(config);
     end(children.scheduler);
     for (const SlotActor& slot : children.slots) end(slot);
     end(children.die);
@@ -180,6 +239,7 @@ void SupervisorState::stop() {
 void SupervisorState::finish_if_all_gone() {
     if (n_alive > 0) return;
     children = Wiring();
+    config = ConfigActor();
     starting_die = DieActor();
     if (failure) {
         if (events.on_failed) events.on_failed(*failure);
@@ -207,6 +267,8 @@ SupervisorActor::behavior_type supervisor(SupervisorActor::stateful_pointer<Supe
         [self](const Shutdown&) { self->state.stop(); },
         [self](const BeginDrain& message) { self->state.begin_drain(message.timeout); },
         [self](const DrainTick&) { self->state.drain_tick(); },
+        [self](const AliveTick&) { self->state.alive_tick(); },
+        [self](const ReloadConfig& message) { return self->state.reload(message); },
     };
 }
 

@@ -12,6 +12,12 @@ namespace pantheon::actors {
 
 /// Called on actor threads; must not block.
 struct SupervisorEvents {
+    std::function<void()> on_reloading;  // a reload begins; only once the engine can serve
+    /// It is over, whatever came of it.
+    std::function<void(const DaemonSettings& in_force)> on_reloaded;
+    /// Every alive_interval, as long as the scheduler answers and no step takes longer than die.hang_ms.
+    std::function<void(const EngineSnapshot&)> on_alive;
+    std::chrono::milliseconds alive_interval{0};      // 0: never
     std::function<void()> on_ready;                   // the engine can serve
     std::function<void(const Error&)> on_failed;      // cannot go on; everything has been stopped
     std::function<void()> on_stopped;                 // after Shutdown or a finished drain
@@ -39,7 +45,8 @@ struct SupervisorState {
     SupervisorEvents events;
     Clock::time_point started;
 
-    Wiring children;        // what is alive now; published as an immutable copy
+    Wiring children;  // what is alive now; published as an immutable copy
+    ConfigActor config;
     DieActor starting_die;  // spawned, has not said that it is ready
     std::map<std::string, RestartBudget> budgets;
     bool is_ready = false;
@@ -52,7 +59,9 @@ struct SupervisorState {
     void start();
     void on_die_ready(const DieReady& message, const caf::actor_addr& sender);
     void on_down(const caf::down_msg& down);
-    void begin_drain(std::chrono::milliseconds timeout);
+    void begin_drain(std::optional<std::chrono::milliseconds> timeout);
+    void alive_tick();
+    caf::result<ReloadOutcomePtr> reload(const ReloadConfig& message);
     void drain_tick();
     void stop();
 
@@ -63,6 +72,8 @@ struct SupervisorState {
     void spawn_scheduler(bool is_restart);
     void spawn_slot(std::size_t index);
     void spawn_die();
+    void spawn_config();
+    void adopt(const SettingsPtr& next);
     void publish();
     void fail(Error error);
     void finish_if_all_gone();

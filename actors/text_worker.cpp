@@ -50,6 +50,7 @@ TextActor::behavior_type text_worker(TextActor::stateful_pointer<TextWorkerState
         [forward](const AddCredit& message) { forward(message); },
         [forward](const PauseTicket& message) { forward(message); },
         [self](const WiringPtr& wiring) { self->state.wiring = wiring; },
+        [self](const SettingsPtr& next) { self->state.settings = next; },
     };
 }
 

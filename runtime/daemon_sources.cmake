@@ -1,7 +1,10 @@
 add_executable(pantheond
   daemon/command_line.cpp
+  daemon/config_file.cpp
+  daemon/live_settings.cpp
   daemon/load_model.cpp
   daemon/main.cpp
+  daemon/notifier.cpp
   daemon/service.cpp)
 target_link_libraries(pantheond PRIVATE pantheon_base pantheon_config pantheon_model pantheon_ipc pantheon_actors
                                         CLI11::CLI11 spdlog::spdlog PkgConfig::SYSTEMD)

@@ -8,6 +8,7 @@ find_package(spdlog REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd)
+pkg_check_modules(EDIT REQUIRED IMPORTED_TARGET libedit)
 
 # Debian's msgpack-c CMake config has the wrong name, and the headers want Boost unless told otherwise.
 find_path(MSGPACK_INCLUDE_DIR msgpack.hpp REQUIRED)

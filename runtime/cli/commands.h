@@ -12,6 +12,7 @@ int run_command(const CommandLine& line);
 
 // Of a daemon at `endpoint`; empty: the default places.
 int run_generate(const GenerateOptions& options, const std::string& endpoint);
+int run_chat(const ChatOptions& options, const std::string& endpoint);
 int run_status(const StatusOptions& options, const std::string& endpoint);
 int run_ping(const std::string& endpoint);
 int run_cancel(const CancelOptions& options, const std::string& endpoint);

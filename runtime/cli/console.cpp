@@ -14,10 +14,12 @@ namespace {
 
 std::atomic<bool> g_interrupted{false};
 std::atomic<bool> g_exit_at_once{true};
+std::atomic<bool> g_second_exits{true};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
 
 extern "C" void on_interrupt(int) {
-    if (g_exit_at_once.load() || g_interrupted.exchange(true)) _exit(kInterrupted);
+    const bool is_second = g_interrupted.exchange(true);
+    if (g_exit_at_once.load() || (is_second && g_second_exits.load())) _exit(kInterrupted);
 }
 
 }  // namespace
@@ -66,6 +68,7 @@ Result<std::string> read_input(const std::string& path) {
 
 void handle_interrupts(OnInterrupt what) {
     g_exit_at_once = what == OnInterrupt::exit_at_once;
+    g_second_exits = what != OnInterrupt::only_raise_flag;
     struct sigaction action {};
     action.sa_handler = on_interrupt;
     sigemptyset(&action.sa_mask);
@@ -74,6 +77,10 @@ void handle_interrupts(OnInterrupt what) {
 
 const std::atomic<bool>& interrupted() {
     return g_interrupted;
+}
+
+void clear_interrupt() {
+    g_interrupted = false;
 }
 
 }  // namespace pantheon::cli

@@ -32,10 +32,11 @@ Result<std::string> read_stdin();
 /// A file, or standard input for "-".
 Result<std::string> read_input(const std::string& path);
 
-/// What the first Ctrl-C does; a second one always exits at once with 130.
-enum class OnInterrupt { exit_at_once, raise_flag };
+/// What the first Ctrl-C does; a second one exits at once with 130, unless all it does is to raise the flag.
+enum class OnInterrupt { exit_at_once, raise_flag, only_raise_flag };
 void handle_interrupts(OnInterrupt what);
-/// Set by Ctrl-C under raise_flag.
+/// Set by Ctrl-C unless that exits.
 const std::atomic<bool>& interrupted();
+void clear_interrupt();
 
 }  // namespace pantheon::cli

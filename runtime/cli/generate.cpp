@@ -5,52 +5,11 @@
 #include "runtime/cli/commands.h"
 #include "runtime/cli/console.h"
 #include "runtime/cli/daemon_call.h"
+#include "runtime/cli/stream_printer.h"
 #include "runtime/cli/utf8_repair.h"
 
 namespace pantheon::cli {
 namespace {
-
-constexpr std::string_view kDim = "\x1b[2m";
-constexpr std::string_view kPlain = "\x1b[0m";
-
-/// Prints a stream's events: content to standard output, reasoning and tool calls to standard error.
-class StreamPrinter {
-  public:
-    void print(const TokenEvent& event) {
-        if (event.text.empty()) return;
-        if (event.kind == "content") {
-            end_aside();
-            is_out_written_ = write_out(event.text) && is_out_written_;
-            ends_with_newline_ = event.text.back() == '\n';
-            has_content_ = true;
-            return;
-        }
-        // Dim and plain go around each piece, so that a Ctrl-C leaves the terminal as it was.
-        write_err(is_err_terminal() ? std::string(kDim) + event.text + std::string(kPlain) : event.text);
-        is_in_aside_ = true;
-        aside_ends_with_newline_ = event.text.back() == '\n';
-    }
-
-    /// False when content could not be written.
-    bool finish() {
-        end_aside();
-        if (has_content_ && !ends_with_newline_ && is_out_terminal())
-            is_out_written_ = write_out("\n") && is_out_written_;
-        return is_out_written_;
-    }
-
-  private:
-    void end_aside() {
-        if (is_in_aside_ && !aside_ends_with_newline_) write_err("\n");
-        is_in_aside_ = false;
-    }
-
-    bool is_out_written_ = true;
-    bool has_content_ = false;
-    bool ends_with_newline_ = false;
-    bool is_in_aside_ = false;
-    bool aside_ends_with_newline_ = false;
-};
 
 GenerateRequest make_request(const GenerateOptions& options, const std::string& prompt) {
     GenerateRequest request;
@@ -106,8 +65,9 @@ int run_generate(const GenerateOptions& options, const std::string& endpoint) {
     auto last = std::get<ipc::Client>(reached).generate(
         make_request(options, repair_utf8(prompt)),
         [&](const Event& event) {
-            if (const auto* token = std::get_if<TokenEvent>(&event); token && !options.as_json)
-                printer.print(*token);
+            if (options.as_json) return;
+            if (const auto* token = std::get_if<TokenEvent>(&event)) printer.print(*token);
+            if (const auto* progress = std::get_if<ProgressEvent>(&event)) printer.print(*progress);
         },
         &interrupted());
     const bool is_written = printer.finish();

@@ -30,6 +30,21 @@ Options that are left out mean the daemon's configured defaults, then those of t
 pantheon generate -p 'Once upon a time' --raw --temp 0
 git diff | pantheon generate -p - --json | jq .usage)"},
 
+    {"chat", "a conversation in the terminal",
+     "pantheon [--endpoint E] chat [--system TEXT] [-n N] [--temp T] [--thinking-budget N] [--no-thinking]",
+     R"(Sends each line with the conversation so far and prints the answer while it is made; reasoning is
+dim. Lines can be edited and are remembered ($XDG_STATE_HOME/pantheon/chat_history, for you only). A
+line that ends with a backslash goes on in the next one; """ opens and closes a text of several lines.
+
+/think on|off  /system TEXT  /clear  /stats  /help  /quit
+
+Ctrl-C cancels the answer that is being made, a second one leaves; at the prompt it drops the line,
+and leaves if that is empty. Ctrl-D leaves.
+
+Without a terminal the lines of standard input are sent one after the other.)",
+     R"(pantheon chat
+pantheon chat --system 'Answer in one sentence.' --thinking-budget 300)"},
+
     {"status", "what the daemon is doing", "pantheon [--endpoint E] status [--json]",
      R"(Prints the daemon's state, model, engines, memory and counters, and this user's own requests.)",
      R"(pantheon status
@@ -49,8 +64,9 @@ its own requests only. Exits with 1 when there is no such request.)",
      "pantheon drain --timeout 60"},
 
     {"reload", "apply the daemon's configuration file again", "pantheon [--endpoint E] reload [--dry-run]",
-     R"(For administrators of the daemon. Prints what was applied and what waits for a restart, or the
-daemon's typed refusal; then nothing has changed.)",
+     R"(For administrators of the daemon. Reads and checks the whole file, then applies every key that can
+change while it runs, or nothing. Prints what was applied and what waits for a restart. A broken file
+is reported with line and column of every problem; then nothing has changed, and the exit code is 1.)",
      "pantheon reload --dry-run"},
 
     {"metrics", "the daemon's counters", "pantheon [--endpoint E] metrics",

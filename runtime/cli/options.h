@@ -18,6 +18,13 @@ struct GenerateOptions {
     bool no_thinking = false;
     bool as_json = false;
 };
+struct ChatOptions {
+    std::string system;
+    std::optional<std::int64_t> max_tokens;
+    std::optional<double> temperature;
+    std::optional<std::int64_t> thinking_budget;
+    bool no_thinking = false;
+};
 struct StatusOptions {
     bool as_json = false;
 };
@@ -65,8 +72,8 @@ struct ScoreOptions {
     std::optional<std::string> kv;
 };
 
-using Command = std::variant<GenerateOptions, StatusOptions, PingOptions, CancelOptions, DrainOptions,
-                             ReloadOptions, MetricsOptions, SessionsOptions, TokenizeOptions,
+using Command = std::variant<GenerateOptions, ChatOptions, StatusOptions, PingOptions, CancelOptions,
+                             DrainOptions, ReloadOptions, MetricsOptions, SessionsOptions, TokenizeOptions,
                              DetokenizeOptions, TemplateOptions, InfoOptions, ScoreOptions>;
 
 struct CommandLine {

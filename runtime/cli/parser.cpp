@@ -79,6 +79,7 @@ CLI::Option* add_number(CLI::App& app, const std::string& names, std::optional<T
 struct Targets {
     std::string endpoint;
     GenerateOptions generate;
+    ChatOptions chat;
     StatusOptions status;
     CancelOptions cancel;
     DrainOptions drain;
@@ -149,6 +150,18 @@ class Parser {
         generate.add_flag("--json", t_.generate.as_json,
                           "print the closing map of the reply, and nothing before it");
 
+        CLI::App& chat = add_command("chat");
+        chat.add_option("--system", t_.chat.system, "instructions for the model. Default: none")
+            ->type_name("TEXT");
+        add_number<std::int64_t>(chat, "-n,--max-tokens", t_.chat.max_tokens, "N",
+                                 "at most N tokens an answer. Default: the daemon's limits.max_tokens");
+        add_number<double>(chat, "--temp", t_.chat.temperature, "T",
+                           "temperature; 0 takes the most likely token each time. Default: the daemon's");
+        add_number<std::int64_t>(chat, "--thinking-budget", t_.chat.thinking_budget, "N",
+                                 "close the reasoning after N tokens of it. Default: no limit");
+        chat.add_flag("--no-thinking", t_.chat.no_thinking,
+                      "begin with /think off. Default: as the model's template does");
+
         add_command("status").add_flag("--json", t_.status.as_json, "print the daemon's reply as JSON");
         add_command("ping");
         add_command("cancel").add_option("ID", t_.cancel.id, "the request's name")->required();
@@ -217,6 +230,7 @@ class Parser {
 
     Command take(const std::string& name) const {
         if (name == "generate") return t_.generate;
+        if (name == "chat") return t_.chat;
         if (name == "status") return t_.status;
         if (name == "ping") return PingOptions{};
         if (name == "cancel") return t_.cancel;

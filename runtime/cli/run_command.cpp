@@ -7,6 +7,7 @@ struct Runner {
     const std::string& endpoint;
 
     int operator()(const GenerateOptions& o) const { return run_generate(o, endpoint); }
+    int operator()(const ChatOptions& o) const { return run_chat(o, endpoint); }
     int operator()(const StatusOptions& o) const { return run_status(o, endpoint); }
     int operator()(const PingOptions&) const { return run_ping(endpoint); }
     int operator()(const CancelOptions& o) const { return run_cancel(o, endpoint); }

@@ -1,11 +1,14 @@
 # Everything but main, so that tests can link it.
 add_library(pantheon_cli STATIC
+  cli/chat.cpp
   cli/console.cpp
+  cli/conversation.cpp
   cli/daemon_call.cpp
   cli/daemon_commands.cpp
   cli/generate.cpp
   cli/help_text.cpp
   cli/info.cpp
+  cli/line_editor.cpp
   cli/local_model.cpp
   cli/numbers.cpp
   cli/output_file.cpp
@@ -13,11 +16,12 @@ add_library(pantheon_cli STATIC
   cli/run_command.cpp
   cli/score.cpp
   cli/status_text.cpp
+  cli/stream_printer.cpp
   cli/text_commands.cpp
   cli/utf8_repair.cpp)
 target_link_libraries(pantheon_cli
   PUBLIC pantheon_base pantheon_config pantheon_model pantheon_ipc nlohmann_json::nlohmann_json
-  PRIVATE CLI11::CLI11)
+  PRIVATE CLI11::CLI11 PkgConfig::EDIT)
 set_source_files_properties(cli/parser.cpp PROPERTIES COMPILE_DEFINITIONS "PANTHEON_VERSION=\"${PROJECT_VERSION}\"")
 
 add_executable(pantheon cli/main.cpp)

@@ -48,7 +48,6 @@ const KeyRow kRows[] = {
     {.path = "model.path",
      .field = at<&Config::model, &ModelSection::path>,
      .fallback = "\"auto\"",
-     .reload = Reload::live,
      .help = "the GGUF file to serve; any shard's path opens a split set",
      .auto_meaning = "the embedded model, share/pantheon/model.gguf below the install prefix",
      .apply_auto = auto_model_path,
@@ -73,10 +72,12 @@ const KeyRow kRows[] = {
      .fallback = "30000",
      .range = Range{1, 3600000},
      .unit = "ms",
+     .reload = Reload::live,
      .help = "how long a stream may stay unread before it is cancelled"},
     {.path = "ipc.admins",
      .field = at<&Config::ipc, &IpcSection::admins>,
      .fallback = "[]",
+     .reload = Reload::live,
      .help = "users, by name or number, who may reload and drain, besides root and the daemon's own",
      .check = check_admins},
 
@@ -183,6 +184,7 @@ const KeyRow kRows[] = {
      .fallback = "10000",
      .range = Range{1, 3600000},
      .unit = "ms",
+     .reload = Reload::live,
      .help = "a step that takes longer: the die is fenced, and the process restarts if it does not answer"},
 
     {.path = "scheduler.max_gap_ms",
@@ -306,7 +308,7 @@ const KeyRow kRows[] = {
      .fallback = "false",
      .reload = Reload::live,
      .help = "reload when the configuration file changes",
-     .awaits = "reload"},
+     .awaits = "a watch on the file"},
 
     {.path = "log.level",
      .field = choice<&Config::log, &LogSection::level>(kLogLevels),

@@ -4,44 +4,10 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/units.h"
+#include "runtime/daemon/live_settings.h"
 
 namespace pantheon::daemon {
 namespace {
-
-/// The configured value, else the file's general.sampling.*, else what stands in `value`.
-template <class T>
-Status choose(const std::optional<double>& configured, const Result<std::optional<double>>& in_file,
-              T& value) {
-    if (!in_file) return in_file.error();
-    if (*in_file) value = static_cast<T>(**in_file);
-    if (configured) value = static_cast<T>(*configured);
-    return {};
-}
-
-Result<actors::SamplingDefaults> sampling_defaults(const config::SamplingSection& configured,
-                                                   const model::GgufMetadata& file) {
-    actors::SamplingDefaults defaults;
-    const auto from_file = [&](const char* key) {
-        return file.get_float(std::string("general.sampling.") + key);
-    };
-    if (auto s = choose(configured.temperature, from_file("temp"), defaults.temperature); !s)
-        return std::move(s).error();
-    if (auto s = choose(configured.top_p, from_file("top_p"), defaults.top_p); !s)
-        return std::move(s).error();
-    if (auto s = choose(configured.min_p, from_file("min_p"), defaults.min_p); !s)
-        return std::move(s).error();
-    const auto top_k = file.get_int("general.sampling.top_k", 0, INT32_MAX);
-    if (!top_k) return top_k.error();
-    if (*top_k) defaults.top_k = static_cast<std::int32_t>(**top_k);
-    if (configured.top_k) defaults.top_k = static_cast<std::int32_t>(*configured.top_k);
-    // The file format has no keys for penalties.
-    if (configured.repeat_penalty) defaults.repeat_penalty = static_cast<float>(*configured.repeat_penalty);
-    if (configured.presence_penalty)
-        defaults.presence_penalty = static_cast<float>(*configured.presence_penalty);
-    if (configured.frequency_penalty)
-        defaults.frequency_penalty = static_cast<float>(*configured.frequency_penalty);
-    return defaults;
-}
 
 model::TemplateFamily template_family(const model::GgufMetadata& file) {
     const auto source = file.get_string("tokenizer.chat_template");
@@ -51,19 +17,6 @@ model::TemplateFamily template_family(const model::GgufMetadata& file) {
         log_warning("model", is_there ? "the file's chat template is unknown; the Qwen3.5 rules are used"
                                       : "the file has no chat template; the Qwen3.5 rules are used");
     return choice.family;
-}
-
-actors::Limits limits_of(const config::Config& config) {
-    actors::Limits limits;
-    limits.n_ctx = static_cast<std::int32_t>(config.kv.n_ctx);
-    limits.max_tokens = config.limits.max_tokens;
-    limits.queue = static_cast<std::size_t>(config.scheduler.queue);
-    limits.max_gap = config.scheduler.max_gap;
-    limits.hang = config.die.hang;
-    limits.stall = config.ipc.stall;
-    limits.drain = config.daemon.drain;
-    limits.admin_uids = config.ipc.admin_uids;
-    return limits;
 }
 
 }  // namespace
@@ -76,11 +29,12 @@ Result<LoadedModel> load_model(const config::Config& config) {
     const model::GgufMetadata& metadata = (*file)->metadata();
     auto tokenizer = model::Tokenizer::load(metadata, (*weights)->n_vocab());
     if (!tokenizer) return std::move(tokenizer).error().with_context(config.model.path);
-    auto sampling = sampling_defaults(config.sampling, metadata);
+    auto sampling = file_sampling(metadata);
     if (!sampling) return std::move(sampling).error().with_context(config.model.path);
 
     LoadedModel loaded;
     loaded.weights = *weights;
+    loaded.file_sampling = *sampling;
     actors::DaemonSettings& settings = loaded.settings;
     settings.version = PANTHEON_VERSION;
     settings.config_path = config.file;
@@ -93,7 +47,7 @@ Result<LoadedModel> load_model(const config::Config& config) {
     settings.model.weights_bytes = (*weights)->weight_bytes();
     settings.text.tokenizer = *tokenizer;
     settings.text.family = template_family(metadata);
-    settings.text.sampling = *sampling;
+    settings.text.sampling = sampling_defaults(config.sampling, *sampling);
     settings.limits = limits_of(config);
 
     const config::EngineSection& engine = config.engines.front();

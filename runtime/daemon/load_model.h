@@ -14,6 +14,7 @@ namespace pantheon::daemon {
 struct LoadedModel {
     std::shared_ptr<const model::Weights> weights;
     actors::DaemonSettings settings;
+    actors::SamplingDefaults file_sampling;  // the model file's own
 };
 
 /// Opens and checks the model file and fills every setting. Errors name the file and what is wrong with it.

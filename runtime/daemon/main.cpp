@@ -6,7 +6,9 @@
 #include "runtime/base/log.h"
 #include "runtime/config/load.h"
 #include "runtime/daemon/command_line.h"
+#include "runtime/daemon/config_file.h"
 #include "runtime/daemon/load_model.h"
+#include "runtime/daemon/notifier.h"
 #include "runtime/daemon/service.h"
 
 namespace pantheon::daemon {
@@ -47,16 +49,21 @@ int run(const CommandLine& command) {
     set_log_level(command.plan ? LogLevel::warning : config.log.level);
     block_signals();
 
+    Notifier notifier;
+    if (!command.plan) notifier.loading(config.model.path);
     auto loaded = load_model(config);
     if (!loaded) {
         log_error("daemon", loaded.error().to_string());
+        if (!command.plan) notifier.failed(kBadConfigOrModel, loaded.error().to_string());
         return kBadConfigOrModel;
     }
     if (command.plan) {
         std::cout << describe_plan(config, *loaded);
         return kClean;
     }
-    return serve(std::move(loaded->settings), router_config(config));
+    if (!config.file.empty())
+        loaded->settings.config_source = std::make_shared<ConfigFile>(load.config, loaded->file_sampling);
+    return serve(std::move(loaded->settings), router_config(config), notifier);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -23,6 +22,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr int kClean = 0;
+constexpr int kFailed = 1;
+constexpr int kBadConfigOrModel = 78;  // trying again would not help: the unit does not restart on it
 constexpr auto kActorSystemEnd = 10s;  // for actors to end after they were told to; then the process leaves
 
 sigset_t handled_signals() {
@@ -114,8 +116,21 @@ class EndGuard {
     std::thread thread_;
 };
 
+/// A start that failed like this fails the same way the next time.
+bool is_lasting(const Error& error) {
+    return error.code() == Code::data_loss || error.code() == Code::invalid_argument ||
+           error.code() == Code::unimplemented || error.code() == Code::failed_precondition;
+}
+
+std::string serving_text(const actors::EngineSnapshot& engine) {
+    if (engine.n_busy == 0 && engine.n_waiting == 0) return "Serving";
+    return "Serving: " + std::to_string(engine.n_busy) + " running, " + std::to_string(engine.n_waiting) +
+           " waiting";
+}
+
 /// Waits for the supervisor's end; passes signals on.
-void wait_for_end(Mailbox& mailbox, const actors::SupervisorActor& root, std::chrono::milliseconds drain) {
+void wait_for_end(Mailbox& mailbox, const actors::SupervisorActor& root, Notifier& notifier,
+                  const std::atomic<std::int64_t>& drain_ms) {
     const sigset_t signals = handled_signals();
     const int signal_fd = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     bool is_stopping = false;
@@ -125,16 +140,17 @@ void wait_for_end(Mailbox& mailbox, const actors::SupervisorActor& root, std::ch
         signalfd_siginfo info;
         while (::read(signal_fd, &info, sizeof info) == sizeof info) {
             if (info.ssi_signo == SIGHUP) {
-                log_warning("daemon",
-                            "SIGHUP: reloading is not available in this version; the configuration stays");
+                log_info("daemon", "SIGHUP: reading the configuration again");
+                caf::anon_send(root, actors::ReloadConfig{});
             } else if (is_stopping) {
                 log_warning("daemon", "second signal: leaving at once");
                 ::_exit(1);
             } else {
                 is_stopping = true;
+                const std::chrono::milliseconds drain(drain_ms.load());
                 log_info("daemon",
                          "stopping: running requests have " + std::to_string(drain.count() / 1000) + " s");
-                ::sd_notify(0, "STOPPING=1\nSTATUS=Finishing running requests");
+                notifier.stopping(drain);
                 caf::anon_send(root, actors::BeginDrain{drain});
             }
         }
@@ -150,43 +166,57 @@ void block_signals() {
     std::signal(SIGPIPE, SIG_IGN);
 }
 
-int serve(actors::DaemonSettings settings, ipc::RouterConfig router) {
+int serve(actors::DaemonSettings settings, ipc::RouterConfig router, Notifier& notifier) {
     auto started = ipc::RouterLoop::start(std::move(router));
     if (!started) {
         log_error("daemon", started.error().to_string());
-        return 1;
+        notifier.failed(kFailed, started.error().to_string());
+        return kFailed;
     }
     const std::shared_ptr<ipc::RouterLoop> port = *std::move(started);
     log_info("daemon", "listening on " + port->endpoint());
 
     Mailbox mailbox;
+    std::atomic<bool> was_ready{false};
+    std::atomic<std::int64_t> drain_ms{settings.limits.drain.count()};
     actors::SupervisorEvents events;
-    events.on_ready = [] {
+    events.on_ready = [&] {
+        was_ready = true;
         log_info("daemon", "ready");
-        ::sd_notify(0, "READY=1\nSTATUS=Serving");
+        notifier.ready("Serving");
+    };
+    events.on_reloading = [&] { notifier.reloading(); };
+    events.on_reloaded = [&](const actors::DaemonSettings& in_force) {
+        drain_ms = in_force.limits.drain.count();
+        notifier.reloaded();
+    };
+    events.alive_interval = notifier.alive_interval();
+    events.on_alive = [&](const actors::EngineSnapshot& engine) {
+        notifier.alive();
+        if (was_ready) notifier.status(serving_text(engine));
     };
     events.on_failed = [&mailbox](const Error& error) { mailbox.failed(error); };
     events.on_stopped = [&mailbox] { mailbox.stopped(); };
 
-    const std::chrono::milliseconds drain = settings.limits.drain;
     std::optional<EndGuard> end_guard;
-    int exit_code = 0;
+    int exit_code = kClean;
     {
         SystemConfig config;
         caf::actor_system system(config);
         if (!has_sharing_scheduler(system)) {
             log_error("daemon", "the actor system did not take its scheduler policy");
-            return 1;
+            return kFailed;
         }
         {
             const actors::SupervisorActor root = system.spawn(
                 actors::supervisor, std::make_shared<const actors::DaemonSettings>(std::move(settings)),
                 std::static_pointer_cast<ClientPort>(port), events);
-            wait_for_end(mailbox, root, drain);
+            wait_for_end(mailbox, root, notifier, drain_ms);
         }
         if (const auto failure = mailbox.failure()) {
             log_error("daemon", "failed: " + failure->to_string());
-            exit_code = 1;
+            exit_code = !was_ready && is_lasting(*failure) ? kBadConfigOrModel : kFailed;
+            notifier.failed(exit_code, failure->to_string());
         }
         end_guard.emplace(exit_code);
     }

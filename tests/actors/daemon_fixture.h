@@ -47,7 +47,7 @@ class DaemonTest : public ::testing::Test {
             return make_fake_executor(control, s.engine.n_slots, s.limits.n_ctx, s.text.tokenizer->n_vocab(),
                                       end);
         };
-        SupervisorEvents events;
+        SupervisorEvents events = more_events;
         events.on_ready = [this] { is_ready = true; };
         events.on_failed = [this](const Error& error) { failure = error; };
         events.on_stopped = [this] { is_stopped = true; };
@@ -122,6 +122,7 @@ class DaemonTest : public ::testing::Test {
     std::shared_ptr<FakePort> port = std::make_shared<FakePort>();
     std::shared_ptr<FakeDeviceControl> control = std::make_shared<FakeDeviceControl>();
     DaemonSettings settings;
+    SupervisorEvents more_events;  // besides those that start() sets
     SupervisorActor root;
     WiringPtr wiring;  // as published last
     TokenId end = -1;

@@ -41,7 +41,7 @@ TEST_F(FailureTest, AKilledDieIsReplacedAndStreamsGoOnWithNothingLostOrRepeated)
 }
 
 TEST_F(FailureTest, AnExceptionOfTheDeviceIsADeadDie) {
-    control->throw_at_step = 12;
+    control->throw_at_step = 14;
     begin_streams();
     run();
     EXPECT_EQ(control->n_created, 2);
@@ -49,7 +49,7 @@ TEST_F(FailureTest, AnExceptionOfTheDeviceIsADeadDie) {
 }
 
 TEST_F(FailureTest, AScoreJobSurvivesAReplacedDie) {
-    control->throw_at_step = 1;
+    control->throw_at_step = 3;
     start();
     std::vector<TokenId> tokens(40, 's');
     deliver("c", RequestId("s"), ScoreRequest{tokens, 0});
@@ -60,7 +60,7 @@ TEST_F(FailureTest, AScoreJobSurvivesAReplacedDie) {
 }
 
 TEST_F(FailureTest, LogitsThatAreNotFiniteEndOnlyTheirStreamWithAnError) {
-    control->nan_at_step = 2;
+    control->nan_at_step = 4;
     start();
     deliver("c", RequestId("r"), greedy(long_talker('a')));
     run();

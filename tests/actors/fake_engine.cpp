@@ -1,7 +1,9 @@
 #include "tests/actors/fake_engine.h"
 
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 namespace pantheon::actors {
 namespace {
@@ -32,6 +34,7 @@ class FakeExecutor : public model::Executor {
             control_->throw_at_step = -1;
             throw std::runtime_error("injected device failure");
         }
+        if (auto during = std::exchange(control_->during_next_step, nullptr)) during();
         std::size_t n_rows = 0;
         for (const model::StepRun& run : runs) {
             if (length(run.slot) != run.pos) return Error(Code::failed_precondition, "wrong position");
@@ -65,7 +68,12 @@ class FakeExecutor : public model::Executor {
         const std::size_t begin = logits_.size();
         logits_.resize(begin + static_cast<std::size_t>(n_vocab_), 0.0F);
         logits_[begin + static_cast<std::size_t>(fake_next_token(sequence, end_))] = 20.0F;
-        if (control_->nan_at_step == step) logits_[begin] = std::numeric_limits<float>::quiet_NaN();
+        using Nonsense = FakeDeviceControl::Nonsense;
+        if (control_->nan_at_step == step || control_->nonsense == Nonsense::nan)
+            logits_[begin] = std::numeric_limits<float>::quiet_NaN();
+        if (control_->nonsense == Nonsense::flat || control_->nonsense == Nonsense::constant)
+            std::fill(logits_.begin() + static_cast<std::ptrdiff_t>(begin), logits_.end(), 0.0F);
+        if (control_->nonsense == Nonsense::constant) logits_[begin] = 20.0F;
     }
 
     std::shared_ptr<FakeDeviceControl> control_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -43,11 +44,14 @@ class FakePort : public ClientPort {
 
 /// What tests tell the fake device to do.
 struct FakeDeviceControl {
-    std::atomic<int> n_steps{0};
+    std::atomic<int> n_steps{0};         // the two of each canary included
     std::atomic<int> throw_at_step{-1};  // the step with this number throws, once
     std::atomic<int> nan_at_step{-1};    // the step with this number gives NaN logits
     std::atomic<bool> fail_create{false};
     std::atomic<int> n_created{0};
+    enum class Nonsense { none, nan, flat, constant };  // in every row
+    Nonsense nonsense = Nonsense::none;
+    std::function<void()> during_next_step;  // called once, in the middle of a step
     std::vector<std::size_t> rows_per_step;
 };
 

@@ -35,6 +35,7 @@ TEST_F(DaemonTest, StreamsTheReplyWithOneAcceptedAndOneDone) {
 TEST_F(DaemonTest, MoreRequestsThanSlotsEachGetTheReplyThatTheyGetAlone) {
     settings.limits.queue = 64;
     start();
+    control->rows_per_step.clear();  // of the canary
     for (std::uint64_t r = 0; r < 24; ++r)
         deliver("c" + std::to_string(r % 3), RequestId(r), greedy({static_cast<TokenId>('a' + r), 'q'}));
     run();
@@ -88,7 +89,7 @@ TEST_F(DaemonTest, RefusesWhatItCannotServeWithOneErrorAndNoAccepted) {
     cases.back().request.sampling.temperature = std::nan("");
     cases.push_back({"bias past the vocabulary", greedy({'a'}), Code::invalid_argument, "logit_bias"});
     cases.back().request.sampling.logit_bias = {{1 << 20, 1.0F}};
-    cases.push_back({"thinking budget", greedy({'a'}), Code::unimplemented, "thinking_budget"});
+    cases.push_back({"thinking budget", greedy({'a'}), Code::invalid_argument, "thinking_budget"});
     cases.back().request.thinking_budget = 10;
     cases.push_back({"session", greedy({'a'}), Code::unimplemented, "session"});
     cases.back().request.session = "s";
@@ -380,15 +381,11 @@ TEST_F(DaemonTest, StatusShowsStateSlotsAndTheCallersRequestsOnly) {
 TEST_F(DaemonTest, OpsOfLaterVersionsAreRefusedByName) {
     start();
     deliver("c", RequestId("a"), MetricsRequest{});
-    deliver("c", RequestId("b"), ReloadRequest{}, 1000);
-    deliver("c", RequestId("d"), ReloadRequest{}, 0);
     deliver("c", RequestId("e"), SessionRequest{"session.drop", "s", CacheMode::private_});
     run();
     EXPECT_EQ(events<ErrorEvent>("c", RequestId("a"))[0].error.code(), Code::unimplemented);
-    EXPECT_EQ(events<ErrorEvent>("c", RequestId("d"))[0].error.code(), Code::unimplemented);
     EXPECT_NE(events<ErrorEvent>("c", RequestId("e"))[0].error.message().find("session.drop"),
               std::string::npos);
-    EXPECT_EQ(events<ErrorEvent>("c", RequestId("b"))[0].error.code(), Code::permission_denied);
 }
 
 TEST_F(DaemonTest, ADrainLetsRunningRequestsFinishAndRefusesNewOnes) {

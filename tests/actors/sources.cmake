@@ -3,8 +3,10 @@ pantheon_test(actors_test
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/failures_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_engine.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/reload_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/requests_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/step_planner_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/thinking_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/token_rights_test.cpp
     ${CMAKE_CURRENT_SOURCE_DIR}/model/tokenizer/small_vocabulary.cpp
   LIBS pantheon_actors

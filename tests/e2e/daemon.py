@@ -28,8 +28,9 @@ def make_model(build, path, *options):
 class Daemon:
     """One running pantheond. Use it with `with`: the end stops it, and fails if it did not end well."""
 
-    def __init__(self, build, model, config=""):
+    def __init__(self, build, model, config="", environment=None):
         self.build = build
+        self._environment = {**os.environ, **(environment or {})}
         self._folder = tempfile.TemporaryDirectory(prefix="pantheon-e2e-")
         self.folder = Path(self._folder.name)
         self.endpoint = f"ipc://{self.folder}/pantheond.sock"
@@ -71,6 +72,7 @@ class Daemon:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                env=self._environment,
             )
         end = time.monotonic() + START_TIMEOUT_S
         with self.client() as client:

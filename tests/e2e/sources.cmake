@@ -15,6 +15,11 @@ endfunction()
 pantheon_e2e_test(serving serving_test.py)
 pantheon_e2e_test(stopping stopping_test.py)
 pantheon_e2e_test(commands commands_test.py)
+pantheon_e2e_test(clients clients_test.py)
+pantheon_e2e_test(reload reload_test.py)
+pantheon_e2e_test(python_client python_client_test.py)
+pantheon_e2e_test(notify notify_test.py)
+pantheon_e2e_test(unit unit_test.py)
 pantheon_e2e_test(mutated_messages mutated_messages_test.py)
 
 add_test(NAME source.include_arrows

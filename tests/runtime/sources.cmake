@@ -15,6 +15,9 @@ pantheon_test(cli_test
 add_test(NAME cli_process
   COMMAND /usr/bin/python3 ${CMAKE_CURRENT_LIST_DIR}/cli/cli_process_test.py --pantheon $<TARGET_FILE:pantheon>)
 set_tests_properties(cli_process PROPERTIES LABELS fast TIMEOUT 600)
+add_test(NAME chat_process
+  COMMAND /usr/bin/python3 ${CMAKE_CURRENT_LIST_DIR}/cli/chat_process_test.py --pantheon $<TARGET_FILE:pantheon>)
+set_tests_properties(chat_process PROPERTIES LABELS fast TIMEOUT 300)
 add_test(NAME check_config
   COMMAND /usr/bin/python3 ${CMAKE_CURRENT_LIST_DIR}/config/check_config_test.py
           --pantheond ${CMAKE_BINARY_DIR}/bin/pantheond)

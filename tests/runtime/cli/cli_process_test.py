@@ -253,7 +253,7 @@ class WithoutADaemonTest(unittest.TestCase):
             self.assertIn(b"none.sock", result.stderr)
 
     def test_wrong_usage_is_2(self):
-        for command in ([], ["nothing"], ["generate"], ["score"], ["chat"], ["detokenize", "--model", self.model, "x"],
+        for command in ([], ["nothing"], ["generate"], ["score"], ["chat", "--temp", "x"], ["detokenize", "--model", self.model, "x"],
                         ["template", "--model", self.model, f"{self.folder}/none.json"],
                         ["--endpoint", "nonsense", "ping"]):  # fmt: skip
             result = run(*command)

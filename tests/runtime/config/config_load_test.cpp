@@ -214,7 +214,8 @@ constexpr BadFile kBadFiles[] = {
     {"sessions_bytes", "sessions.bytes = 1\n", "f.toml:1:18: unimplemented: sessions.bytes: "},
     {"sessions_dir", "sessions.dir = '/x'\n", "f.toml:1:16: unimplemented: sessions.dir: "},
     {"metrics", "metrics.listen = '127.0.0.1:9090'\n", "f.toml:1:18: unimplemented: metrics.listen: "},
-    {"watch", "daemon.watch = true\n", "f.toml:1:16: unimplemented: daemon.watch: true needs reload"},
+    {"watch", "daemon.watch = true\n",
+     "f.toml:1:16: unimplemented: daemon.watch: true needs a watch on the file"},
 };
 
 TEST(ConfigLoadTest, NamesEachProblemWithItsPlace) {

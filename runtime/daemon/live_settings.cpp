@@ -1,0 +1,58 @@
+#include "runtime/daemon/live_settings.h"
+
+namespace pantheon::daemon {
+namespace {
+
+Status take(const model::GgufMetadata& file, const std::string& key, float& value) {
+    const auto found = file.get_float("general.sampling." + key);
+    if (!found) return found.error();
+    if (*found) value = static_cast<float>(**found);
+    return {};
+}
+
+template <class From, class To>
+void take(const std::optional<From>& configured, To& value) {
+    if (configured) value = static_cast<To>(*configured);
+}
+
+}  // namespace
+
+Result<actors::SamplingDefaults> file_sampling(const model::GgufMetadata& file) {
+    actors::SamplingDefaults defaults;
+    if (auto s = take(file, "temp", defaults.temperature); !s) return std::move(s).error();
+    if (auto s = take(file, "top_p", defaults.top_p); !s) return std::move(s).error();
+    if (auto s = take(file, "min_p", defaults.min_p); !s) return std::move(s).error();
+    const auto top_k = file.get_int("general.sampling.top_k", 0, INT32_MAX);
+    if (!top_k) return top_k.error();
+    if (*top_k) defaults.top_k = static_cast<std::int32_t>(**top_k);
+    return defaults;
+}
+
+actors::SamplingDefaults sampling_defaults(const config::SamplingSection& configured,
+                                           const actors::SamplingDefaults& of_file) {
+    actors::SamplingDefaults defaults = of_file;
+    take(configured.temperature, defaults.temperature);
+    take(configured.top_k, defaults.top_k);
+    take(configured.top_p, defaults.top_p);
+    take(configured.min_p, defaults.min_p);
+    // The file format has no keys for penalties.
+    take(configured.repeat_penalty, defaults.repeat_penalty);
+    take(configured.presence_penalty, defaults.presence_penalty);
+    take(configured.frequency_penalty, defaults.frequency_penalty);
+    return defaults;
+}
+
+actors::Limits limits_of(const config::Config& config) {
+    actors::Limits limits;
+    limits.n_ctx = static_cast<std::int32_t>(config.kv.n_ctx);
+    limits.max_tokens = config.limits.max_tokens;
+    limits.queue = static_cast<std::size_t>(config.scheduler.queue);
+    limits.max_gap = config.scheduler.max_gap;
+    limits.hang = config.die.hang;
+    limits.stall = config.ipc.stall;
+    limits.drain = config.daemon.drain;
+    limits.admin_uids = config.ipc.admin_uids;
+    return limits;
+}
+
+}  // namespace pantheon::daemon
