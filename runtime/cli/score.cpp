@@ -29,7 +29,7 @@ Result<model::Backend> backend_of(const ScoreOptions& options) {
                  "--backend " + options.backend + " is not available in this version; want ref or cpu");
 }
 
-/// f32 where numbers are to be exact, f16 on the backends that are to be fast.
+/// The default is f32 where numbers are to be exact, f16 where they are to come fast.
 Result<model::KvFormat> kv_format(const ScoreOptions& options, model::Backend backend) {
     const std::string name = options.kv.value_or(backend == model::Backend::ref ? "f32" : "f16");
     if (name == "f32") return model::KvFormat::f32;
