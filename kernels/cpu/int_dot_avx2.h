@@ -56,6 +56,8 @@ inline void spread_scales32(__m128i scales, Block256& block) {
 
 template <class Loader>
 struct Tile256 {
+    static std::int64_t row_bytes(std::int64_t n_in) { return n_in / 256 * Loader::kBytes; }
+
     template <int Rows, int Columns>
     static F8 dot(const std::byte* const* rows, std::int64_t n_in, const Column* columns) {
         __m256 y = _mm256_setzero_ps();
@@ -89,6 +91,45 @@ struct Tile256 {
         return {y};
     }
 
+    /// One column: the blocks of all rows in the order in which they lie in memory, eight at a time, so that
+    /// the weights are one stream. Each row's sum is the same chain as above.
+    static void dot_column(const std::byte* w, int n_rows, std::int64_t n_in, const Column& column,
+                           float* y) {
+        const std::int64_t n_blocks = n_in / 256, n_total = n_rows * n_blocks;
+        float scale[8], min_scale[8], product_sums[8], min_sums[8];
+        __m256i products[8], mins[8];
+        for (__m256i& v : products) v = _mm256_setzero_si256();
+        for (__m256i& v : mins) v = _mm256_setzero_si256();
+        std::int64_t b = 0, next = 0;  // block of the row: to be added, to be multiplied
+        float total = 0;
+        for (std::int64_t first = 0; first < n_total; first += 8) {
+            const int n = n_total - first < 8 ? static_cast<int>(n_total - first) : 8;
+#pragma GCC unroll 1
+            for (int i = 0; i < n; ++i) {
+                Block256 block;
+                float d, dmin = 0;
+                Loader::load(w + (first + i) * Loader::kBytes, block, d, dmin);
+                products[i] = product(block, column.q + 256 * next, column.sums + 16 * next);
+                scale[i] = d * column.d[next];
+                if constexpr (Loader::kHasMin) {
+                    mins[i] = _mm256_madd_epi16(block.mins, load32(column.sums + 16 * next));
+                    min_scale[i] = dmin * column.d[next];
+                }
+                if (++next == n_blocks) next = 0;
+            }
+            _mm256_storeu_ps(product_sums, _mm256_cvtepi32_ps(sum_each_i32(products)));
+            if constexpr (Loader::kHasMin) _mm256_storeu_ps(min_sums, _mm256_cvtepi32_ps(sum_each_i32(mins)));
+            for (int i = 0; i < n; ++i) {
+                total = __builtin_fmaf(scale[i], product_sums[i], total);
+                if constexpr (Loader::kHasMin) total = __builtin_fmaf(-min_scale[i], min_sums[i], total);
+                if (++b < n_blocks) continue;
+                *y++ = total;
+                total = 0;
+                b = 0;
+            }
+        }
+    }
+
   private:
     static __m256i product(const Block256& block, const std::int8_t* q, const std::int16_t* sums) {
         __m256i total = _mm256_setzero_si256();
@@ -112,6 +153,8 @@ struct Tile256 {
 /// Loader::load gives the 32 signed bytes of a block, its d, and m where it has one.
 template <class Loader>
 struct Tile32 {
+    static std::int64_t row_bytes(std::int64_t n_in) { return n_in / 32 * Loader::kBytes; }
+
     template <int Rows, int Columns>
     static F8 dot(const std::byte* const* rows, std::int64_t n_in, const Column* columns) {
         __m256 y = _mm256_setzero_ps();
@@ -149,7 +192,54 @@ struct Tile32 {
         }
         return {y};
     }
+
+    /// One column; see Tile256.
+    static void dot_column(const std::byte* w, int n_rows, std::int64_t n_in, const Column& column,
+                           float* y) {
+        const std::int64_t n_blocks = n_in / 32, n_total = n_rows * n_blocks;
+        float scale[8], min_scale[8], min_sums[8], product_sums[8];
+        __m256i products[8];
+        for (__m256i& v : products) v = _mm256_setzero_si256();
+        const __m256i ones = _mm256_set1_epi16(1);
+        std::int64_t b = 0, next = 0;
+        float total = 0;
+        for (std::int64_t first = 0; first < n_total; first += 8) {
+            const int n = n_total - first < 8 ? static_cast<int>(n_total - first) : 8;
+#pragma GCC unroll 8
+            for (int i = 0; i < n; ++i) {
+                float d, m = 0;
+                const __m256i w8 = Loader::load(w + (first + i) * Loader::kBytes, d, m);
+                const __m256i a = load32(column.q + 32 * next);
+                products[i] = _mm256_madd_epi16(
+                    ones, _mm256_maddubs_epi16(_mm256_abs_epi8(w8), _mm256_sign_epi8(a, w8)));
+                scale[i] = d * column.d[next];
+                if constexpr (Loader::kHasMin) {
+                    min_scale[i] = m * column.d[next];
+                    min_sums[i] = column.sums[next];
+                }
+                if (++next == n_blocks) next = 0;
+            }
+            _mm256_storeu_ps(product_sums, _mm256_cvtepi32_ps(sum_each_i32(products)));
+            for (int i = 0; i < n; ++i) {
+                total = __builtin_fmaf(scale[i], product_sums[i], total);
+                if constexpr (Loader::kHasMin) total = __builtin_fmaf(min_scale[i], min_sums[i], total);
+                if (++b < n_blocks) continue;
+                *y++ = total;
+                total = 0;
+                b = 0;
+            }
+        }
+    }
 };
+
+/// The DotRows of a loader's tile: one column as a stream, several in tiles.
+template <class Tile>
+inline void int_dot_rows_of(const std::byte* w, std::int64_t row_bytes, int n_rows, std::int64_t n_in,
+                            const Column* columns, int n_columns, float* const* y) {
+    if (n_columns == 1 && row_bytes == Tile::row_bytes(n_in))
+        return Tile::dot_column(w, n_rows, n_in, columns[0], y[0]);
+    dot_rows_of<Tile>(w, row_bytes, n_rows, n_in, columns, n_columns, y);
+}
 
 /// The kernels by family; nullptr for a type of another family.
 DotRows* dot_rows_legacy(WeightType type);

@@ -48,21 +48,21 @@ struct LoadIq4Xs : Iq4Xs {
 DotRows* dot_rows_iq(WeightType type) {
     switch (type) {
         case WeightType::iq2_xxs:
-            return dot_rows_of<Tile256<LoadCodebook<Iq2Xxs>>>;
+            return int_dot_rows_of<Tile256<LoadCodebook<Iq2Xxs>>>;
         case WeightType::iq2_xs:
-            return dot_rows_of<Tile256<LoadCodebook<Iq2Xs>>>;
+            return int_dot_rows_of<Tile256<LoadCodebook<Iq2Xs>>>;
         case WeightType::iq2_s:
-            return dot_rows_of<Tile256<LoadCodebook<Iq2S>>>;
+            return int_dot_rows_of<Tile256<LoadCodebook<Iq2S>>>;
         case WeightType::iq3_xxs:
-            return dot_rows_of<Tile256<LoadCodebook<Iq3Xxs>>>;
+            return int_dot_rows_of<Tile256<LoadCodebook<Iq3Xxs>>>;
         case WeightType::iq3_s:
-            return dot_rows_of<Tile256<LoadCodebook<Iq3S>>>;
+            return int_dot_rows_of<Tile256<LoadCodebook<Iq3S>>>;
         case WeightType::iq1_s:
-            return dot_rows_of<Tile256<LoadCodebook<Iq1S>>>;
+            return int_dot_rows_of<Tile256<LoadCodebook<Iq1S>>>;
         case WeightType::iq1_m:
-            return dot_rows_of<Tile256<LoadCodebook<Iq1M>>>;
+            return int_dot_rows_of<Tile256<LoadCodebook<Iq1M>>>;
         case WeightType::iq4_xs:
-            return dot_rows_of<Tile256<LoadIq4Xs>>;
+            return int_dot_rows_of<Tile256<LoadIq4Xs>>;
         default:
             return nullptr;
     }

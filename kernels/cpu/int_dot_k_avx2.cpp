@@ -142,15 +142,15 @@ struct LoadQ6K : Q6K {
 DotRows* dot_rows_k(WeightType type) {
     switch (type) {
         case WeightType::q2_k:
-            return dot_rows_of<Tile256<LoadQ2K>>;
+            return int_dot_rows_of<Tile256<LoadQ2K>>;
         case WeightType::q3_k:
-            return dot_rows_of<Tile256<LoadQ3K>>;
+            return int_dot_rows_of<Tile256<LoadQ3K>>;
         case WeightType::q4_k:
-            return dot_rows_of<Tile256<LoadQ4K>>;
+            return int_dot_rows_of<Tile256<LoadQ4K>>;
         case WeightType::q5_k:
-            return dot_rows_of<Tile256<LoadQ5K>>;
+            return int_dot_rows_of<Tile256<LoadQ5K>>;
         case WeightType::q6_k:
-            return dot_rows_of<Tile256<LoadQ6K>>;
+            return int_dot_rows_of<Tile256<LoadQ6K>>;
         default:
             return nullptr;
     }

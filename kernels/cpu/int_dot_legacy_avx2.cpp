@@ -75,19 +75,19 @@ struct LoadMxfp4 : Mxfp4 {
 DotRows* dot_rows_legacy(WeightType type) {
     switch (type) {
         case WeightType::q4_0:
-            return dot_rows_of<Tile32<LoadQ4_0>>;
+            return int_dot_rows_of<Tile32<LoadQ4_0>>;
         case WeightType::q4_1:
-            return dot_rows_of<Tile32<LoadQ4_1>>;
+            return int_dot_rows_of<Tile32<LoadQ4_1>>;
         case WeightType::q5_0:
-            return dot_rows_of<Tile32<LoadQ5_0>>;
+            return int_dot_rows_of<Tile32<LoadQ5_0>>;
         case WeightType::q5_1:
-            return dot_rows_of<Tile32<LoadQ5_1>>;
+            return int_dot_rows_of<Tile32<LoadQ5_1>>;
         case WeightType::q8_0:
-            return dot_rows_of<Tile32<LoadQ8_0>>;
+            return int_dot_rows_of<Tile32<LoadQ8_0>>;
         case WeightType::iq4_nl:
-            return dot_rows_of<Tile32<LoadIq4Nl>>;
+            return int_dot_rows_of<Tile32<LoadIq4Nl>>;
         case WeightType::mxfp4:
-            return dot_rows_of<Tile32<LoadMxfp4>>;
+            return int_dot_rows_of<Tile32<LoadMxfp4>>;
         default:
             return nullptr;
     }
