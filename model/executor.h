@@ -16,7 +16,10 @@ namespace pantheon::model {
 
 class Weights;  // model/qwen35moe/weights.h
 
-enum class Backend { ref };
+enum class Backend {
+    ref,  // exact: weights expanded to f32, sums in f64
+    cpu,  // quantised weights times quantised activations, with the best instructions that this host has
+};
 enum class KvFormat { f32, f16 };
 
 struct ExecutorConfig {
@@ -49,6 +52,9 @@ struct StepLogits {
 
 /// Each op of a step and the implementation that `backend` runs it with, for logs and status.
 std::vector<std::pair<std::string, std::string>> op_choices(Backend backend);
+
+/// The instruction set that `backend` runs with on this host: "scalar" or "avx2".
+std::string isa_name(Backend backend);
 
 class Executor {
   public:

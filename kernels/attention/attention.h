@@ -14,10 +14,12 @@ namespace pantheon::kernels {
 /// q, y   f32 [n_rows, n_head, head_dim]; must not overlap
 /// runs   [n_runs]; K and V rows 0 … pos + n_rows − 1 of each are in its pages (append first)
 /// ref: scores, softmax (maximum subtracted) and the sum over V in f64, rounded once.
-/// Scratch: attention_scratch_bytes(most rows of a sequence, head_dim).
+/// cpu: f32, one page of kKvPageRows rows at a time, pages merged in order (online softmax): the grid is that
+/// of absolute positions, so cuts into runs do not show. Scratch: attention_scratch_bytes(most rows of a
+/// sequence, head_dim).
 using Attention = void(Exec& exec, const AttentionRun* runs, int n_runs, const float* q, float* y,
                        int n_head);
-Attention attention_ref;
+Attention attention_ref, attention_cpu;
 
 /// Per thread: the weights of all rows, the sum over V, and one row of the cache in f32.
 inline std::size_t attention_scratch_bytes(std::int64_t n_kv_rows, int head_dim) {

@@ -12,6 +12,6 @@ namespace pantheon::kernels {
 /// Scratch: none.
 using OutputGate = void(Exec& exec, float* y, const float* gate, std::int64_t gate_stride, int n_rows,
                         int head_dim);
-OutputGate output_gate_ref;
+OutputGate output_gate_ref, output_gate_cpu;
 
 }  // namespace pantheon::kernels

@@ -30,10 +30,11 @@ struct RopeParams {
 ///   x'[i + rope_dim/2] = x[i] sin theta + x[i + rope_dim/2] cos theta
 /// Dimensions from rope_dim on, and pairs that do not turn, pass through.
 /// x     f32 [n_tokens, n_heads, head_dim], in place    pos   [n_tokens], absolute positions
-/// ref: angles and rotation in f64, rounded once. Scratch: rope_scratch_bytes(rope_dim).
+/// ref: angles and rotation in f64, rounded once. cpu: angles in f64, rotation in f32.
+/// Scratch: rope_scratch_bytes(rope_dim).
 using Rope = void(Exec& exec, const RopeParams& params, float* x, const std::int32_t* pos, int n_tokens,
                   int n_heads, int head_dim);
-Rope rope_ref;
+Rope rope_ref, rope_cpu;
 
 /// Per thread: cosine and sine of each pair.
 inline std::size_t rope_scratch_bytes(int rope_dim) {

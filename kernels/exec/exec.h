@@ -7,16 +7,19 @@
 #include <memory>
 #include <type_traits>
 
+#include "kernels/cpu/isa.h"
 #include "kernels/exec/thread_team.h"
 
 namespace pantheon::kernels {
 
 class Exec {
   public:
-    /// The team must outlive this object.
-    explicit Exec(ThreadTeam& team) : team_(team) {}
+    /// The team must outlive this object. The cpu backend's ops use the inner loops of `isa`, which this host
+    /// must have.
+    explicit Exec(ThreadTeam& team, CpuIsa isa = host_cpu_isa()) : team_(team), isa_(isa) {}
 
     ThreadTeam& team() { return team_; }
+    CpuIsa isa() const { return isa_; }
 
     /// Makes at least this many bytes of scratch available to every thread. Never while an op runs.
     void reserve_scratch(std::size_t bytes_per_thread);
@@ -37,6 +40,7 @@ class Exec {
         void operator()(std::byte* p) const;
     };
     ThreadTeam& team_;
+    CpuIsa isa_;
     std::size_t bytes_per_thread_ = 0;  // a multiple of a cache line, so that threads share none
     std::unique_ptr<std::byte[], Free> scratch_;
 };

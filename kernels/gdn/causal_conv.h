@@ -18,6 +18,6 @@ struct ConvRun {
 /// The state keeps inputs as they came, before convolution and SiLU. Scratch: none.
 using CausalConv = void(Exec& exec, const ConvRun* runs, int n_runs, const float* u, const float* w, float* y,
                         int n_channels, int d_conv);
-CausalConv causal_conv_ref;
+CausalConv causal_conv_ref, causal_conv_cpu;
 
 }  // namespace pantheon::kernels

@@ -41,9 +41,10 @@ struct GdnInputs {
 ///   S ← exp(g) S;   S ← S + k ⊗ beta (v − Sᵀk);   y = Sᵀq / sqrt(head_dim)
 /// V head h reads K head h mod n_head_k (interleaved).
 /// y   f32 [n_rows, n_head_v, head_dim]; must not overlap the inputs
-/// S is kept in f32 and every element is rounded after the decay and after the write; Sᵀk and Sᵀq are summed
-/// in f64. Scratch: none.
+/// Token by token, in one order of operations however the tokens are cut into runs; S is kept in f32.
+/// ref: every element is rounded after the decay and after the write; Sᵀk and Sᵀq are summed in f64.
+/// cpu: f32 sums, and y from the state before the write: exp(g) Sᵀq + (k·q) delta. Scratch: none.
 using GatedDeltaRule = void(Exec& exec, const GdnRun* runs, int n_runs, const GdnInputs& in, float* y);
-GatedDeltaRule gated_delta_rule_ref;
+GatedDeltaRule gated_delta_rule_ref, gated_delta_rule_cpu;
 
 }  // namespace pantheon::kernels

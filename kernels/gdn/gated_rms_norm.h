@@ -10,6 +10,6 @@ namespace pantheon::kernels {
 /// squares is accumulated in f64. Scratch: none.
 using GatedRmsNorm = void(Exec& exec, float* y, const float* z, const float* w, int n_rows, int head_dim,
                           float eps);
-GatedRmsNorm gated_rms_norm_ref;
+GatedRmsNorm gated_rms_norm_ref, gated_rms_norm_cpu;
 
 }  // namespace pantheon::kernels

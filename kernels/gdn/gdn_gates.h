@@ -12,6 +12,6 @@ namespace pantheon::kernels {
 /// dt   f32 [n_head_v]      Scratch: none.
 using GdnGates = void(Exec& exec, const float* b, const float* alpha, const float* a, const float* dt,
                       float* beta, float* g, int n_tokens, int n_head_v);
-GdnGates gdn_gates_ref;
+GdnGates gdn_gates_ref, gdn_gates_cpu;
 
 }  // namespace pantheon::kernels

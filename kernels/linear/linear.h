@@ -4,17 +4,20 @@
 #include <cstddef>
 
 #include "kernels/exec/exec.h"
+#include "kernels/linear/activation_rows.h"
 #include "kernels/linear/weight_matrix.h"
 
 namespace pantheon::kernels {
 
 /// y[r][o] = Σ_i w[o][i] · x[r][i]
-/// w   any supported type    x   f32 [n_rows, w.n_in]    y   f32 [n_rows, w.n_out]; must not overlap x
-/// ref: each weight is expanded to f32, each sum is taken in f64 and rounded once; a weight row is expanded
-/// once for all n_rows. Row r of y depends on row r of x only, bit for bit. Scratch:
-/// linear_scratch_bytes(w.n_in).
-using Linear = void(Exec& exec, const WeightMatrix& w, const float* x, float* y, int n_rows);
-Linear linear_ref;
+/// w   any supported type    x   rows of w.n_in values    y   f32 [x.n_rows(), w.n_out]; must not overlap x
+/// Row r of y depends on row r of x only, bit for bit.
+/// ref: each weight is expanded to f32, x is taken as it is, each sum is taken in f64 and rounded once.
+/// Scratch: linear_scratch_bytes(w.n_in).
+/// cpu: weights in blocks of 256 or 32 meet x in int8 blocks of the same width, float weights meet it in f32;
+/// the order of the sums is that of DotRows (kernels/cpu/leaves.h). Scratch: none.
+using Linear = void(Exec& exec, const WeightMatrix& w, ActivationRows& x, float* y);
+Linear linear_ref, linear_cpu;
 
 /// Per thread: one expanded weight row.
 inline std::size_t linear_scratch_bytes(std::int64_t n_in) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/exec/exec.h"
+#include "kernels/linear/activation_rows.h"
 #include "kernels/linear/weight_matrix.h"
 
 namespace pantheon::kernels {
@@ -23,11 +24,12 @@ ExpertGroups group_by_expert(const std::int32_t* ids, int n_pairs, int n_expert,
                              std::int32_t* begin, std::int32_t* pairs);
 
 /// y[p][o] = Σ_i w[expert of p][o][i] · x[p / pairs_per_row][i] for every pair p
-/// w   any supported type    x   f32 [n_pairs / pairs_per_row, n_in]    y   f32 [n_pairs, n_out]; must not
-/// overlap x Precision and independence of rows as in Linear; an expert's row is expanded once for all its
-/// pairs. Scratch: linear_scratch_bytes(n_in).
-using ExpertLinear = void(Exec& exec, const ExpertMatrices& w, const ExpertGroups& groups, const float* x,
+/// w   any supported type    x   n_pairs / pairs_per_row rows of n_in values
+/// y   f32 [n_pairs, n_out]; must not overlap x
+/// Precision, independence of rows and scratch as in Linear; a row of an expert is expanded or unpacked once
+/// for several of its pairs.
+using ExpertLinear = void(Exec& exec, const ExpertMatrices& w, const ExpertGroups& groups, ActivationRows& x,
                           int pairs_per_row, float* y);
-ExpertLinear expert_linear_ref;
+ExpertLinear expert_linear_ref, expert_linear_cpu;
 
 }  // namespace pantheon::kernels

@@ -5,7 +5,7 @@
 
 namespace pantheon::kernels {
 
-void expert_linear_ref(Exec& exec, const ExpertMatrices& w, const ExpertGroups& groups, const float* x,
+void expert_linear_ref(Exec& exec, const ExpertMatrices& w, const ExpertGroups& groups, ActivationRows& x,
                        int pairs_per_row, float* y) {
     const std::int64_t n_in = w.first.n_in;
     const std::int64_t n_out = w.first.n_out;
@@ -18,7 +18,7 @@ void expert_linear_ref(Exec& exec, const ExpertMatrices& w, const ExpertGroups& 
                                      dequantize_row(w.first.type, w.row(groups.active[a], o), row, n_in);
                                      for (std::int32_t i = groups.begin[a]; i < groups.begin[a + 1]; ++i) {
                                          const std::int64_t pair = groups.pairs[i];
-                                         const float* in = x + pair / pairs_per_row * n_in;
+                                         const float* in = x.row(pair / pairs_per_row);
                                          y[pair * n_out + o] = static_cast<float>(ref::dot(row, in, n_in));
                                      }
                                  }

@@ -9,9 +9,9 @@ namespace pantheon::kernels {
 /// j ascending, which is descending probability, then the shared expert.
 /// routed   f32 [n_rows, n_used, n]    weights   f32 [n_rows, n_used]
 /// shared   f32 [n_rows, n]    shared_gate   f32 [n_rows]    y   f32 [n_rows, n]; must not overlap the inputs
-/// ref: summed in f64. Scratch: none.
+/// ref: summed in f64. cpu: fused multiply-adds in f32, in that order. Scratch: none.
 using MoeCombine = void(Exec& exec, const float* routed, const float* weights, const float* shared,
                         const float* shared_gate, float* y, int n_rows, int n_used, int n);
-MoeCombine moe_combine_ref;
+MoeCombine moe_combine_ref, moe_combine_cpu;
 
 }  // namespace pantheon::kernels

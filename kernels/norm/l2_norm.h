@@ -14,6 +14,6 @@ namespace pantheon::kernels {
 /// The sum of squares is accumulated in f64. Scratch: none.
 using L2Norm = void(Exec& exec, float* x, std::int64_t token_stride, int n_tokens, int n_heads, int head_dim,
                     float eps);
-L2Norm l2_norm_ref;
+L2Norm l2_norm_ref, l2_norm_cpu;
 
 }  // namespace pantheon::kernels

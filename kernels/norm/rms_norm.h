@@ -13,6 +13,6 @@ namespace pantheon::kernels {
 /// is accumulated in f64. Scratch: none.
 using RmsNorm = void(Exec& exec, const float* x, std::int64_t x_stride, const float* w, float* y, int n_rows,
                      int n, float eps);
-RmsNorm rms_norm_ref;
+RmsNorm rms_norm_ref, rms_norm_cpu;
 
 }  // namespace pantheon::kernels

@@ -2,18 +2,18 @@
 
 namespace pantheon::model {
 
-void run_attention(StepContext& step, const AttentionWeights& weights, int attention_layer, const float* h,
-                   float* out) {
+void run_attention(StepContext& step, const AttentionWeights& weights, int attention_layer,
+                   kernels::ActivationRows& h, float* out) {
     const ModelConfig& config = step.config;
     const Ops& ops = step.ops;
     auto& work = step.work.attention;
-    const int n_rows = step.batch.n_rows();
+    const int n_rows = h.n_rows();
     const int head_dim = config.head_dim;
     const std::int64_t qg_stride = 2 * head_dim;  // per head: the query, then the output gate
 
-    ops.linear(step.exec, weights.q, h, work.qg.data(), n_rows);
-    ops.linear(step.exec, weights.k, h, work.k.data(), n_rows);
-    ops.linear(step.exec, weights.v, h, work.v.data(), n_rows);
+    ops.linear(step.exec, weights.q, h, work.qg.data());
+    ops.linear(step.exec, weights.k, h, work.k.data());
+    ops.linear(step.exec, weights.v, h, work.v.data());
 
     // Norm before RoPE; K is cached after both, V as projected.
     ops.rms_norm(step.exec, work.qg.data(), qg_stride, weights.q_norm.data(), work.q.data(),
@@ -34,7 +34,9 @@ void run_attention(StepContext& step, const AttentionWeights& weights, int atten
     ops.attention(step.exec, work.runs.data(), n_runs, work.q.data(), work.y.data(), config.n_head);
     ops.output_gate(step.exec, work.y.data(), work.qg.data() + head_dim, qg_stride, n_rows * config.n_head,
                     head_dim);
-    ops.linear(step.exec, weights.output, work.y.data(), out, n_rows);
+    kernels::ActivationRows y(work.y.data(), static_cast<std::int64_t>(config.n_head) * head_dim, n_rows,
+                              step.work.inner_storage.data());
+    ops.linear(step.exec, weights.output, y, out);
 }
 
 }  // namespace pantheon::model

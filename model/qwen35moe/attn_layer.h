@@ -8,7 +8,7 @@ namespace pantheon::model {
 
 /// out = ATTN(h) for all rows of the step; appends their K and V to the slots.
 /// h, out   f32 [n_rows, n_embd]    attention_layer   counted among the attention layers
-void run_attention(StepContext& step, const AttentionWeights& weights, int attention_layer, const float* h,
-                   float* out);
+void run_attention(StepContext& step, const AttentionWeights& weights, int attention_layer,
+                   kernels::ActivationRows& h, float* out);
 
 }  // namespace pantheon::model

@@ -79,10 +79,11 @@ StepLogits Forward::run(const StepBatch& batch) {
     for (int i = 0; i < config.n_layer; ++i) {
         const LayerWeights& layer = weights_->layer(i);
         ops_.rms_norm(exec_, x, n_embd, layer.mixer_norm.data(), h, n_rows, config.n_embd, config.rms_eps);
+        kernels::ActivationRows mixer_in(h, n_embd, n_rows, work_.input_storage.data());
         if (layer.kind == MixerKind::attention)
-            run_attention(step, layer.attention, n_attention++, h, mix);
+            run_attention(step, layer.attention, n_attention++, mixer_in, mix);
         else
-            run_gdn(step, layer.gdn, n_gdn++, h, mix);
+            run_gdn(step, layer.gdn, n_gdn++, mixer_in, mix);
         ops_.add_rows(exec_, x, mix, n_rows * n_embd);
 
         // Every token has passed the last mixer; from here on only rows that want logits matter.
@@ -91,13 +92,15 @@ StepLogits Forward::run(const StepBatch& batch) {
             n_rows = n_wanted;
         }
         ops_.rms_norm(exec_, x, n_embd, layer.moe_norm.data(), h, n_rows, config.n_embd, config.rms_eps);
-        run_moe(step, layer.moe, i, h, mix, n_rows);
+        kernels::ActivationRows moe_in(h, n_embd, n_rows, work_.input_storage.data());
+        run_moe(step, layer.moe, i, moe_in, mix);
         ops_.add_rows(exec_, x, mix, n_rows * n_embd);
         if (probe_) probe_->after_block(i, {x, static_cast<std::size_t>(n_rows * n_embd)});
     }
     ops_.rms_norm(exec_, x, n_embd, weights_->output_norm().data(), h, n_rows, config.n_embd, config.rms_eps);
     if (probe_) probe_->post_norm({h, static_cast<std::size_t>(n_rows * n_embd)});
-    ops_.linear(exec_, weights_->head(), h, work_.logits.data(), n_rows);
+    kernels::ActivationRows head_in(h, n_embd, n_rows, work_.input_storage.data());
+    ops_.linear(exec_, weights_->head(), head_in, work_.logits.data());
 
     for (const StepBatch::Run& run : batch.runs) slots_.commit(run.slot, run.n_rows);
     return {n_wanted, weights_->n_vocab(), work_.logits.data()};

@@ -2,18 +2,19 @@
 
 namespace pantheon::model {
 
-void run_gdn(StepContext& step, const GdnWeights& weights, int gdn_layer, const float* h, float* out) {
+void run_gdn(StepContext& step, const GdnWeights& weights, int gdn_layer, kernels::ActivationRows& h,
+             float* out) {
     const ModelConfig& config = step.config;
     const Ops& ops = step.ops;
     auto& work = step.work.gdn;
-    const int n_rows = step.batch.n_rows();
+    const int n_rows = h.n_rows();
     const int d = config.gdn_head_dim;
     const int n_head_v = config.gdn_n_head_v;
 
-    ops.linear(step.exec, weights.qkv, h, work.u.data(), n_rows);
-    ops.linear(step.exec, weights.gate, h, work.z.data(), n_rows);
-    ops.linear(step.exec, weights.beta, h, work.b.data(), n_rows);
-    ops.linear(step.exec, weights.alpha, h, work.alpha.data(), n_rows);
+    ops.linear(step.exec, weights.qkv, h, work.u.data());
+    ops.linear(step.exec, weights.gate, h, work.z.data());
+    ops.linear(step.exec, weights.beta, h, work.b.data());
+    ops.linear(step.exec, weights.alpha, h, work.alpha.data());
     // In place: b becomes beta, alpha becomes the log decay.
     ops.gdn_gates(step.exec, work.b.data(), work.alpha.data(), weights.a.data(), weights.dt.data(),
                   work.b.data(), work.alpha.data(), n_rows, n_head_v);
@@ -47,7 +48,8 @@ void run_gdn(StepContext& step, const GdnWeights& weights, int gdn_layer, const 
 
     ops.gated_rms_norm(step.exec, work.y.data(), work.z.data(), weights.norm.data(), n_rows * n_head_v, d,
                        config.rms_eps);
-    ops.linear(step.exec, weights.output, work.y.data(), out, n_rows);
+    kernels::ActivationRows y(work.y.data(), config.gdn_d_inner(), n_rows, step.work.inner_storage.data());
+    ops.linear(step.exec, weights.output, y, out);
 }
 
 }  // namespace pantheon::model

@@ -8,6 +8,7 @@ namespace pantheon::model {
 
 /// out = GDN(h) for all rows of the step; advances the convolution and delta-rule states of their slots.
 /// h, out   f32 [n_rows, n_embd]    gdn_layer   counted among the GDN layers
-void run_gdn(StepContext& step, const GdnWeights& weights, int gdn_layer, const float* h, float* out);
+void run_gdn(StepContext& step, const GdnWeights& weights, int gdn_layer, kernels::ActivationRows& h,
+             float* out);
 
 }  // namespace pantheon::model

@@ -5,41 +5,56 @@
 namespace pantheon::model {
 namespace {
 
-const char* backend_name(Backend backend) {
-    switch (backend) {
-        case Backend::ref:
-            break;
-    }
-    return "ref";
-}
+using namespace kernels;
+
+constexpr Ops kRef = {
+    embed_rows_ref, rms_norm_ref,         linear_ref,         add_rows_ref,    rope_ref,
+    kv_append_ref,  attention_ref,        output_gate_ref,    causal_conv_ref, l2_norm_ref,
+    gdn_gates_ref,  gated_delta_rule_ref, gated_rms_norm_ref, router_ref,      expert_linear_ref,
+    swiglu_ref,     moe_combine_ref,
+};
+// embed_rows, add_rows and kv_append only copy, add once or round once: there is nothing to do differently.
+constexpr Ops kCpu = {
+    embed_rows_ref, rms_norm_cpu,         linear_cpu,         add_rows_ref,    rope_cpu,
+    kv_append_ref,  attention_cpu,        output_gate_cpu,    causal_conv_cpu, l2_norm_cpu,
+    gdn_gates_cpu,  gated_delta_rule_cpu, gated_rms_norm_cpu, router_cpu,      expert_linear_cpu,
+    swiglu_cpu,     moe_combine_cpu,
+};
+
+struct OpName {
+    const char* name;
+    bool is_shared;  // one implementation serves every host backend
+};
 
 }  // namespace
 
 const Ops& ops_for(Backend backend) {
-    using namespace kernels;
-    static constexpr Ops kRef = {
-        embed_rows_ref, rms_norm_ref,         linear_ref,         add_rows_ref,    rope_ref,
-        kv_append_ref,  attention_ref,        output_gate_ref,    causal_conv_ref, l2_norm_ref,
-        gdn_gates_ref,  gated_delta_rule_ref, gated_rms_norm_ref, router_ref,      expert_linear_ref,
-        swiglu_ref,     moe_combine_ref,
-    };
     switch (backend) {
         case Backend::ref:
             return kRef;
+        case Backend::cpu:
+            return kCpu;
     }
     return kRef;
 }
 
+std::string isa_name(Backend backend) {
+    return cpu_isa_name(backend == Backend::cpu ? host_cpu_isa() : CpuIsa::scalar);
+}
+
 std::vector<std::pair<std::string, std::string>> op_choices(Backend backend) {
-    static constexpr const char* kOps[] = {
-        "embed_rows",     "rms_norm",    "linear",        "add_rows", "rope",        "kv_append",
-        "attention",      "output_gate", "causal_conv",   "l2_norm",  "gdn_gates",   "gated_delta_rule",
-        "gated_rms_norm", "router",      "expert_linear", "swiglu",   "moe_combine",
+    static constexpr OpName kOps[] = {
+        {"embed_rows", true},      {"rms_norm", false}, {"linear", false},        {"add_rows", true},
+        {"rope", false},           {"kv_append", true}, {"attention", false},     {"output_gate", false},
+        {"causal_conv", false},    {"l2_norm", false},  {"gdn_gates", false},     {"gated_delta_rule", false},
+        {"gated_rms_norm", false}, {"router", false},   {"expert_linear", false}, {"swiglu", false},
+        {"moe_combine", false},
     };
     static_assert(std::size(kOps) * sizeof(void (*)()) == sizeof(Ops),
                   "an op without a name, or the reverse");
     std::vector<std::pair<std::string, std::string>> choices;
-    for (const char* op : kOps) choices.emplace_back(op, backend_name(backend));
+    for (const OpName& op : kOps)
+        choices.emplace_back(op.name, backend == Backend::ref || op.is_shared ? "ref" : isa_name(backend));
     return choices;
 }
 

@@ -50,6 +50,14 @@ void Workspace::reserve(const ModelConfig& config, std::size_t n_rows, std::size
     rows_of(moe.shared_gate, config.n_ff_shexp);
     rows_of(moe.shared_up, config.n_ff_shexp);
     rows_of(moe.shared, config.n_embd);
+    const auto storage_for = [](std::vector<std::byte>& storage, int width, std::size_t n) {
+        grow(storage, kernels::activation_storage_bytes(width, static_cast<std::int64_t>(n)));
+    };
+    storage_for(input_storage, config.n_embd, n_rows);
+    storage_for(inner_storage, config.n_ff_exp, n_pairs);
+    storage_for(inner_storage, config.n_ff_shexp, n_rows);
+    if (config.n_attention_layers() > 0) storage_for(inner_storage, config.n_head * config.head_dim, n_rows);
+    if (config.n_gdn_layers() > 0) storage_for(inner_storage, config.gdn_d_inner(), n_rows);
     grow(logits, n_wanted * n_vocab);
 }
 

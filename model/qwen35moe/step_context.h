@@ -50,6 +50,10 @@ struct Workspace {
         std::vector<float> shared;                       // n_embd
     } moe;
 
+    // Quantised forms of an input of products (kernels::ActivationRows): of the mixer's, the experts' or the
+    // head's input, and of what lies between two products inside a mixer or an expert.
+    std::vector<std::byte> input_storage, inner_storage;
+
     std::vector<float> logits;  // f32 [wanted rows, n_vocab]
 
     /// Throws std::bad_alloc or std::length_error.

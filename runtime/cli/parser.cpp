@@ -216,14 +216,16 @@ class Parser {
             ->required();
         score
             .add_option("--backend", t_.score.backend,
-                        "ref; cpu and cuda are not available in this version. Default: ref")
+                        "ref (exact) or cpu (fast); cuda is not available in this version. Default: ref")
             ->type_name("B")
             ->check(CLI::IsMember({"ref", "cpu", "cuda"}));
         add_number<int>(score, "--threads", t_.score.threads, "N",
                         "compute threads. Default: the physical cores allowed", 1);
         add_number<int>(score, "--chunk", t_.score.chunk, "N",
                         "tokens evaluated at once; 1 is token by token. Default: 64", 1);
-        score.add_option("--kv", t_.score.kv, "format of keys and values, f32 or f16. Default: f32 on ref")
+        score
+            .add_option("--kv", t_.score.kv,
+                        "format of keys and values, f32 or f16. Default: f32 on ref, f16 on cpu")
             ->type_name("F")
             ->check(CLI::IsMember({"f32", "f16", "q8_0", "q4_0"}));
     }

@@ -22,8 +22,16 @@ static_assert(std::endian::native == std::endian::little,
 constexpr int kMinContext = 16;
 constexpr int kDefaultChunk = 64;
 
-Result<model::KvFormat> kv_format(const ScoreOptions& options) {
-    const std::string name = options.kv.value_or("f32");
+Result<model::Backend> backend_of(const ScoreOptions& options) {
+    if (options.backend == "ref") return model::Backend::ref;
+    if (options.backend == "cpu") return model::Backend::cpu;
+    return Error(Code::unimplemented,
+                 "--backend " + options.backend + " is not available in this version; want ref or cpu");
+}
+
+/// The default is f32 where numbers are to be exact, f16 where they are to come fast.
+Result<model::KvFormat> kv_format(const ScoreOptions& options, model::Backend backend) {
+    const std::string name = options.kv.value_or(backend == model::Backend::ref ? "f32" : "f16");
     if (name == "f32") return model::KvFormat::f32;
     if (name == "f16") return model::KvFormat::f16;
     return Error(Code::unimplemented, "--kv " + name + " is not available in this version; want f32 or f16");
@@ -54,10 +62,9 @@ class Progress {
 };
 
 Status write_logits(const ScoreOptions& options, const std::vector<TokenId>& ids) {
-    if (options.backend != "ref")
-        return Error(Code::unimplemented,
-                     "--backend " + options.backend + " is not available in this version; want ref");
-    auto format = kv_format(options);
+    auto backend = backend_of(options);
+    if (!backend) return std::move(backend).error();
+    auto format = kv_format(options, *backend);
     if (!format) return std::move(format).error();
     auto file = open_model(options.model);
     if (!file) return std::move(file).error();
@@ -65,6 +72,7 @@ Status write_logits(const ScoreOptions& options, const std::vector<TokenId>& ids
     if (!weights) return std::move(weights).error().with_context(options.model);
 
     model::ExecutorConfig config;
+    config.backend = *backend;
     config.n_threads = options.threads ? *options.threads : static_cast<int>(config::host_defaults().n_cores);
     config.n_ctx = std::max(kMinContext, static_cast<int>(ids.size()));
     config.kv_format = *format;

@@ -90,8 +90,8 @@ const KeyRow kRows[] = {
      .field = of_engine<&EngineSection::dies>,
      .fallback = "[\"cpu\"]",
      .help =
-         "the devices that run the model: \"cpu\" is the host; \"ref\" is the host with the exact reference "
-         "kernels, which \"cpu\" uses too in this version",
+         "the devices that run the model: \"cpu\" is the host; \"ref\" is the host with the exact and slow "
+         "reference kernels",
      .check = check_dies},
     {.path = "engine.slots",
      .field = of_engine<&EngineSection::slots>,

@@ -54,13 +54,15 @@ Result<LoadedModel> load_model(const config::Config& config) {
     settings.engine.name = engine.name;
     settings.engine.die_id = engine.dies.front();
     settings.engine.die_kind = "cpu";
-    settings.engine.isa = "scalar";
-    settings.engine.ops = model::op_choices(model::Backend::ref);
+    const model::Backend backend =
+        settings.engine.die_id == "ref" ? model::Backend::ref : model::Backend::cpu;
+    settings.engine.isa = model::isa_name(backend);
+    settings.engine.ops = model::op_choices(backend);
     settings.engine.n_threads = static_cast<int>(config.cpu.threads);
     settings.engine.n_slots = static_cast<int>(engine.slots);
 
     model::ExecutorConfig executor;
-    executor.backend = model::Backend::ref;
+    executor.backend = backend;
     executor.n_threads = settings.engine.n_threads;
     executor.n_slots = settings.engine.n_slots;
     executor.n_ctx = static_cast<int>(config.kv.n_ctx);

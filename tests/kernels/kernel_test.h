@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "kernels/exec/exec.h"
@@ -22,12 +23,36 @@ constexpr double rounded_once = 1.2e-7;
 constexpr double few_roundings = 2e-6;
 }  // namespace tol
 
-/// An implementation under test, by the name of its backend.
+/// An implementation under test.
 template <class Op>
 struct Impl {
-    const char* name;
+    std::string name;
     Op* op;
+    CpuIsa isa;       // the inner loops it runs with
+    double rounding;  // tolerance for one op on plain values
+    bool is_exact;    // weights and inputs as they are, sums in f64
 };
+
+/// The instruction sets of the cpu backend that this host can run.
+inline std::vector<CpuIsa> cpu_isas() {
+    std::vector<CpuIsa> isas = {CpuIsa::scalar};
+    if (host_cpu_isa() != CpuIsa::scalar) isas.push_back(host_cpu_isa());
+    return isas;
+}
+
+/// Every implementation of an op that runs on this host.
+template <class Op>
+std::vector<Impl<Op>> host_impls(Op* ref, Op* cpu) {
+    std::vector<Impl<Op>> impls = {{"ref", ref, CpuIsa::scalar, tol::rounded_once, true}};
+    for (const CpuIsa isa : cpu_isas())
+        impls.push_back({std::string("cpu ") + cpu_isa_name(isa), cpu, isa, tol::few_roundings, false});
+    return impls;
+}
+/// For an op of which there is one for all host backends.
+template <class Op>
+std::vector<Impl<Op>> host_impls(Op* shared) {
+    return {{"ref", shared, CpuIsa::scalar, tol::rounded_once, true}};
+}
 
 /// Uniform in [low, high), the same on every machine.
 inline std::vector<float> random_values(std::size_t n, std::uint64_t seed, double low = -1, double high = 1) {
@@ -83,12 +108,13 @@ void expect_close(const Have& have, const Want& want, double tolerance, double f
 }
 
 /// Runs a body with each of several team sizes; scratch for everything these tests do.
-template <class Body>
-void with_teams(Body&& body) {
+template <class Op, class Body>
+void with_teams(const Impl<Op>& impl, Body&& body) {
+    SCOPED_TRACE(impl.name);
     for (const int n_threads : {1, 2, 3}) {
         SCOPED_TRACE("threads " + std::to_string(n_threads));
         ThreadTeam team(n_threads);
-        Exec exec(team);
+        Exec exec(team, impl.isa);
         exec.reserve_scratch(1 << 16);
         body(exec);
     }

@@ -56,11 +56,41 @@ class WeightBytes {
         const auto noise = random_values(n_bytes, seed + 99, 0, 256);
         for (std::size_t i = 0; i < n_bytes; ++i) data()[i] = static_cast<std::byte>(noise[i]);
         const std::size_t block = static_cast<std::size_t>(info.block_bytes);
-        // Q8_0 and Q4_0 start with their f16 scale, Q6_K ends with it.
-        const std::size_t at = type_ == WeightType::q6_k ? block - 2 : 0;
-        for (std::size_t b = 0; b < n_bytes; b += block) {
-            const std::uint16_t scale = float_to_half(0.01f + 0.001f * static_cast<float>(b % 7));
-            std::memcpy(data() + b + at, &scale, 2);
+        for (std::size_t b = 0; b < n_bytes; b += block)
+            set_scales(data() + b, 0.01f + 0.001f * static_cast<float>(b % 7));
+    }
+
+    void set_scales(std::byte* block, float scale) {
+        const auto put = [&](std::size_t at, float value) {
+            const std::uint16_t half = float_to_half(value);
+            std::memcpy(block + at, &half, 2);
+        };
+        switch (type_) {
+            case WeightType::mxfp4:  // an exponent
+                block[0] = static_cast<std::byte>(120 + static_cast<int>(scale * 1000) % 5);
+                return;
+            case WeightType::iq1_m:  // a half's nibbles, on top of four scale words
+                for (std::size_t i = 0; i < 4; ++i) {
+                    std::byte& top = block[48 + 2 * i + 1];
+                    top = (top & std::byte{0x0F}) |
+                          static_cast<std::byte>(float_to_half(scale) >> 4 * i << 4 & 0xF0);
+                }
+                return;
+            case WeightType::q2_k:
+                put(80, scale);
+                return put(82, -0.5f * scale);
+            case WeightType::q3_k:
+                return put(108, scale);
+            case WeightType::q6_k:
+                return put(208, scale);
+            case WeightType::q4_k:
+            case WeightType::q5_k:
+            case WeightType::q4_1:
+            case WeightType::q5_1:
+                put(0, scale);
+                return put(2, 3 * scale);
+            default:
+                return put(0, scale);
         }
     }
 

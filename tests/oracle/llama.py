@@ -313,10 +313,11 @@ class Model:
             raise OracleError(f"token {token} is longer than {len(out)} bytes")
         return out.raw[:n]
 
-    def logits(self, tokens, n_batch=64, n_threads=1, watch=None):
+    def logits(self, tokens, n_batch=64, n_threads=1, watch=None, as_users_run_it=False):
         """One array('f') of n_vocab logits after each token; f32 KV, flash attention off.
 
         Flash attention is on by default on the CPU and rounds K and V to f16 whatever the cache type says.
+        as_users_run_it: that default, with f16 KV.
         watch(name, row length, values), if given, sees every tensor of the graph that watch.wants(name).
         """
         params = self.lib.llama_context_default_params()
@@ -324,8 +325,9 @@ class Model:
         params.n_batch = params.n_ubatch = n_batch
         params.n_outputs_max = n_batch
         params.n_threads = params.n_threads_batch = n_threads
-        params.type_k = params.type_v = GGML_TYPES["F32"]
-        params.flash_attn_type = _FLASH_ATTN_DISABLED
+        if not as_users_run_it:
+            params.type_k = params.type_v = GGML_TYPES["F32"]
+            params.flash_attn_type = _FLASH_ATTN_DISABLED
         params.offload_kqv = False
         callback = self._eval_callback(watch) if watch else None
         if callback:
@@ -334,7 +336,8 @@ class Model:
         if not context:
             raise OracleError(f"llama.cpp makes no context:\n{self.oracle.last_log()}")
         try:
-            self._check_context_log()
+            if not as_users_run_it:
+                self._check_context_log()
             rows = []
             for start in range(0, len(tokens), n_batch):
                 rows += self._decode(context, tokens[start : start + n_batch], start)

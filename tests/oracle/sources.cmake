@@ -26,5 +26,10 @@ foreach(group shapes mixes plain_types k_types iq_types)
   pantheon_oracle_test(logits.${group} logits_test.py --group ${group})
 endforeach()
 
+# Enough to notice a wrong kernel; all types at full length are for the hand (label soak).
+pantheon_oracle_test(kl kl_test.py --types Q4_K Q8_0 IQ2_S F16 --seeds 4 --positions 150)
+pantheon_oracle_test(kl_all kl_test.py)
+set_tests_properties(oracle.kl_all PROPERTIES LABELS soak TIMEOUT 3600)
+
 add_test(NAME oracle.yardstick COMMAND ${PANTHEON_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/compare_test.py)
 set_tests_properties(oracle.yardstick PROPERTIES LABELS fast TIMEOUT 60)

@@ -11,10 +11,10 @@
 namespace pantheon::kernels::test {
 namespace {
 
-constexpr Impl<Rope> kRope[] = {{"ref", rope_ref}};
-constexpr Impl<KvAppend> kAppend[] = {{"ref", kv_append_ref}};
-constexpr Impl<Attention> kAttention[] = {{"ref", attention_ref}};
-constexpr Impl<OutputGate> kGate[] = {{"ref", output_gate_ref}};
+const auto kRope = host_impls<Rope>(rope_ref, rope_cpu);
+const auto kAppend = host_impls<KvAppend>(kv_append_ref);
+const auto kAttention = host_impls<Attention>(attention_ref, attention_cpu);
+const auto kGate = host_impls<OutputGate>(output_gate_ref, output_gate_cpu);
 
 std::size_t size(std::int64_t n) {
     return static_cast<std::size_t>(n);
@@ -24,7 +24,7 @@ std::size_t size(std::int64_t n) {
 
 TEST(RopeTest, TurnsPairsHalfTheRotatedWidthApart) {
     for (const auto& impl : kRope)
-        with_teams([&](Exec& exec) {
+        with_teams(impl, [&](Exec& exec) {
             // Head of 6, 4 rotated: pairs (0, 2) and (1, 3); 4 and 5 pass through.
             const RopeParams params{4, 100.0, 1.0, {1, 1, 0, 0}};
             Guarded x(std::vector<float>{1, 1, 0, 0, 7, 8});
@@ -34,7 +34,7 @@ TEST(RopeTest, TurnsPairsHalfTheRotatedWidthApart) {
             expect_close(
                 x.vector(),
                 std::vector<double>{std::cos(3.0), std::cos(slow), std::sin(3.0), std::sin(slow), 7, 8},
-                1e-7);
+                impl.rounding);
         });
 }
 
@@ -52,7 +52,7 @@ TEST(RopeTest, MatchesTheFormulaAtEveryPositionAndHead) {
     const std::vector<std::int32_t> pos = {0, 1, 17, 4095, 262143};
     for (const auto& impl : kRope)
         for (const auto& c : kCases) {
-            SCOPED_TRACE(std::string(impl.name) + " " + c.name);
+            SCOPED_TRACE(impl.name + " " + c.name);
             const auto x = random_values(pos.size() * size(c.n_heads * c.head_dim), 5);
             std::vector<double> want(x.begin(), x.end());
             for (std::size_t row = 0; row < pos.size() * size(c.n_heads); ++row)
@@ -70,12 +70,12 @@ TEST(RopeTest, MatchesTheFormulaAtEveryPositionAndHead) {
                     b = a * std::sin(theta) + b * std::cos(theta);
                     a = turned;
                 }
-            with_teams([&](Exec& exec) {
+            with_teams(impl, [&](Exec& exec) {
                 const RopeParams params{c.rope_dim, c.base, c.scale, c.sections};
                 Guarded y(x);
                 impl.op(exec, params, y.data(), pos.data(), static_cast<int>(pos.size()), c.n_heads,
                         c.head_dim);
-                expect_close(y.vector(), want, tol::rounded_once);
+                expect_close(y.vector(), want, impl.rounding);
             });
         }
 }
@@ -119,7 +119,7 @@ TEST(KvAppendTest, WritesEachRowWhereItsPositionSays) {
     const auto k = random_values(kRows * kHeads * kDim, 1), v = random_values(kRows * kHeads * kDim, 2);
     for (const auto& impl : kAppend)
         for (const KvRowType type : {KvRowType::f32, KvRowType::f16})
-            with_teams([&](Exec& exec) {
+            with_teams(impl, [&](Exec& exec) {
                 const Pages first(type, kHeads, kDim, 130), second(type, kHeads, kDim, 64);
                 const AttentionRun runs[] = {{0, 4, 62, first.view()},
                                              {4, 2, 0, second.view()}};  // crosses a page
@@ -166,7 +166,7 @@ TEST(AttentionTest, MatchesTheFormulaOnEveryShape) {
     for (const auto& impl : kAttention)
         for (const KvRowType type : {KvRowType::f32, KvRowType::f16})
             for (const Case& c : kCases) {
-                SCOPED_TRACE(std::string(impl.name) + " " + c.name + (type == KvRowType::f16 ? " f16" : ""));
+                SCOPED_TRACE(impl.name + " " + c.name + (type == KvRowType::f16 ? " f16" : ""));
                 // Fill the caches through the append op, as f16 values when that is what the pages hold.
                 ThreadTeam one(1);
                 Exec filler(one);
@@ -215,17 +215,17 @@ TEST(AttentionTest, MatchesTheFormulaOnEveryShape) {
                                 want.push_back(out);
                             }
                         }
-                with_teams([&](Exec& exec) {
+                with_teams(impl, [&](Exec& exec) {
                     Guarded y(q.size());
                     impl.op(exec, runs.data(), static_cast<int>(runs.size()), q.data(), y.data(), c.n_head);
-                    expect_close(y.vector(), want, tol::rounded_once);
+                    expect_close(y.vector(), want, impl.rounding);
                 });
             }
 }
 
 TEST(AttentionTest, LargeScoresDoNotOverflow) {
     for (const auto& impl : kAttention)
-        with_teams([&](Exec& exec) {
+        with_teams(impl, [&](Exec& exec) {
             const Pages pages(KvRowType::f32, 1, 1, 2);
             const float k[] = {3000, 3001}, v[] = {1, 2}, q = 1;
             const AttentionRun fill{0, 2, 0, pages.view()};
@@ -247,10 +247,10 @@ TEST(OutputGateTest, MultipliesBySigmoidOfItsOwnGate) {
         for (std::size_t i = 0; i < kDim; ++i)
             want.push_back(x[r * kDim + i] * sigmoid(gate[r * kStride + i]));
     for (const auto& impl : kGate)
-        with_teams([&](Exec& exec) {
+        with_teams(impl, [&](Exec& exec) {
             Guarded y(x);
             impl.op(exec, y.data(), gate.data(), kStride, kRows, kDim);
-            expect_close(y.vector(), want, tol::rounded_once);
+            expect_close(y.vector(), want, impl.rounding);
         });
 }
 

@@ -9,10 +9,10 @@
 namespace pantheon::kernels::test {
 namespace {
 
-constexpr Impl<CausalConv> kConv[] = {{"ref", causal_conv_ref}};
-constexpr Impl<GdnGates> kGates[] = {{"ref", gdn_gates_ref}};
-constexpr Impl<GatedDeltaRule> kRule[] = {{"ref", gated_delta_rule_ref}};
-constexpr Impl<GatedRmsNorm> kNorm[] = {{"ref", gated_rms_norm_ref}};
+const auto kConv = host_impls<CausalConv>(causal_conv_ref, causal_conv_cpu);
+const auto kGates = host_impls<GdnGates>(gdn_gates_ref, gdn_gates_cpu);
+const auto kRule = host_impls<GatedDeltaRule>(gated_delta_rule_ref, gated_delta_rule_cpu);
+const auto kNorm = host_impls<GatedRmsNorm>(gated_rms_norm_ref, gated_rms_norm_cpu);
 
 std::size_t size(std::int64_t n) {
     return static_cast<std::size_t>(n);
@@ -22,7 +22,7 @@ std::size_t size(std::int64_t n) {
 
 TEST(CausalConvTest, TapZeroMeetsTheOldestInput) {
     for (const auto& impl : kConv)
-        with_teams([&](Exec& exec) {
+        with_teams(impl, [&](Exec& exec) {
             // An impulse at token 0: the output at token t is tap d_conv − 1 − t.
             const float w[] = {1, 2, 3, 4};
             const float u[] = {1, 0, 0, 0, 0};
@@ -30,13 +30,13 @@ TEST(CausalConvTest, TapZeroMeetsTheOldestInput) {
             const ConvRun run{0, 5, state.data()};
             impl.op(exec, &run, 1, u, w, y.data(), 1, 4);
             expect_close(y.vector(), std::vector<double>{silu(4), silu(3), silu(2), silu(1), 0},
-                         tol::rounded_once);
+                         impl.rounding);
         });
 }
 
 TEST(CausalConvTest, StateKeepsRawInputsOldestFirst) {
     for (const auto& impl : kConv)
-        with_teams([&](Exec& exec) {
+        with_teams(impl, [&](Exec& exec) {
             const float w[] = {1, 1, 1, -1, -1, -1};  // two channels, three taps
             const float u[] = {10, -20, 30, -40};     // two tokens
             Guarded state(std::vector<float>{1, 2, 3, 4}), y(4);
@@ -80,7 +80,7 @@ TEST(CausalConvTest, MatchesTheFormulaForRunsOfAnyLength) {
                     }
                     want_state.insert(want_state.end(), history.end() - (c.d_conv - 1), history.end());
                 }
-            with_teams([&](Exec& exec) {
+            with_teams(impl, [&](Exec& exec) {
                 Guarded have_state(state), y(u.size());
                 std::vector<ConvRun> runs;
                 int row = 0;
@@ -88,7 +88,7 @@ TEST(CausalConvTest, MatchesTheFormulaForRunsOfAnyLength) {
                     runs.push_back({row, c.lengths[s], have_state.data() + s * n_state});
                 impl.op(exec, runs.data(), static_cast<int>(runs.size()), u.data(), w.data(), y.data(),
                         c.n_channels, c.d_conv);
-                expect_close(y.vector(), want, tol::rounded_once);
+                expect_close(y.vector(), want, impl.rounding);
                 EXPECT_EQ(have_state.vector(), want_state);
             });
         }
@@ -108,18 +108,18 @@ TEST(GdnGatesTest, BetaIsASigmoidAndTheLogDecayIsNotPositive) {
         want_g.push_back(a[i % kHeads] * (x > 20 ? x : std::log(1 + std::exp(x))));
     }
     for (const auto& impl : kGates)
-        with_teams([&](Exec& exec) {
+        with_teams(impl, [&](Exec& exec) {
             Guarded beta(b), g(alpha);  // in place
             impl.op(exec, beta.data(), g.data(), a.data(), dt.data(), beta.data(), g.data(), kTokens, kHeads);
-            expect_close(beta.vector(), want_beta, tol::rounded_once);
-            expect_close(g.vector(), want_g, tol::rounded_once);
+            expect_close(beta.vector(), want_beta, impl.rounding);
+            expect_close(g.vector(), want_g, impl.rounding);
             for (const float value : g.vector()) EXPECT_LE(value, 0);
         });
 }
 
 TEST(GdnGatesTest, SmallDecaysKeepTheirDigits) {
     for (const auto& impl : kGates)
-        with_teams([&](Exec& exec) {
+        with_teams(impl, [&](Exec& exec) {
             const float b = 0, alpha = -25, a = -1, dt = 0;
             float beta, g;
             impl.op(exec, &b, &alpha, &a, &dt, &beta, &g, 1, 1);
@@ -214,11 +214,11 @@ void rule_in_double(const RuleCase& c, const RuleData& data, std::vector<double>
 TEST(GatedDeltaRuleTest, MatchesTheFormulaOnEveryShape) {
     for (const auto& impl : kRule)
         for (const RuleCase& c : kRuleCases) {
-            SCOPED_TRACE(std::string(impl.name) + " " + c.name);
+            SCOPED_TRACE(impl.name + " " + c.name);
             const RuleData data(c);
             std::vector<double> want, want_state;
             rule_in_double(c, data, want, want_state);
-            with_teams([&](Exec& exec) {
+            with_teams(impl, [&](Exec& exec) {
                 Guarded state(data.state), y(want.size());
                 const auto runs = data.runs(c, state.data());
                 impl.op(exec, runs.data(), static_cast<int>(runs.size()), data.in, y.data());
@@ -231,7 +231,7 @@ TEST(GatedDeltaRuleTest, MatchesTheFormulaOnEveryShape) {
 TEST(GatedDeltaRuleTest, PairsHeadsInterleaved) {
     // Four V heads on two K heads: V heads 0 and 2 read K head 0, V heads 1 and 3 read K head 1.
     for (const auto& impl : kRule)
-        with_teams([&](Exec& exec) {
+        with_teams(impl, [&](Exec& exec) {
             const float q[] = {1, 0, 0, 1}, k[] = {1, 0, 0, 1}, v[] = {1, 0, 1, 0, 1, 0, 1, 0};
             const float g[4] = {0, 0, 0, 0}, beta[4] = {1, 1, 1, 1};
             GdnInputs in;
@@ -248,7 +248,7 @@ TEST(GatedDeltaRuleTest, PairsHeadsInterleaved) {
 
 TEST(GatedDeltaRuleTest, FirstTokenIsReadAfterItsWriteAndScaledOnce) {
     for (const auto& impl : kRule)
-        with_teams([&](Exec& exec) {
+        with_teams(impl, [&](Exec& exec) {
             const float q[] = {0.6f, 0.8f}, k[] = {0.8f, 0.6f}, v[] = {2, -3}, g = -0.5f, beta = 0.25f;
             GdnInputs in;
             in.q = q, in.k = k, in.v = v, in.qkv_stride = 2, in.g = &g, in.beta = &beta;
@@ -264,7 +264,7 @@ TEST(GatedDeltaRuleTest, FirstTokenIsReadAfterItsWriteAndScaledOnce) {
 TEST(GatedDeltaRuleTest, PredictsFromTheDecayedState) {
     // One dimension, state 1, decay 1/2, k = q = 1, beta 1: the write replaces what the decayed state says.
     for (const auto& impl : kRule)
-        with_teams([&](Exec& exec) {
+        with_teams(impl, [&](Exec& exec) {
             const float one = 1, v = 10, g = std::log(0.5f), beta = 0.5f;
             GdnInputs in;
             in.q = in.k = &one, in.v = &v, in.qkv_stride = 1, in.g = &g, in.beta = &beta;
@@ -281,7 +281,7 @@ TEST(GatedDeltaRuleTest, CutsIntoRunsGiveTheSameBits) {
     const RuleCase c{"whole", 2, 4, 16, {70}};
     const RuleData data(c);
     for (const auto& impl : kRule)
-        with_teams([&](Exec& exec) {
+        with_teams(impl, [&](Exec& exec) {
             Guarded whole_state(data.state), whole(70 * 64), cut_state(data.state), cut(70 * 64);
             const GdnRun all{0, 70, {whole_state.data(), 16}};
             impl.op(exec, &all, 1, data.in, whole.data());
@@ -313,10 +313,10 @@ TEST(GatedRmsNormTest, NormalisesFirstAndGatesAfter) {
                                    silu(z[at]));
                 }
             }
-            with_teams([&](Exec& exec) {
+            with_teams(impl, [&](Exec& exec) {
                 Guarded y(x);
                 impl.op(exec, y.data(), z.data(), w.data(), c.n_rows, c.head_dim, 1e-6f);
-                expect_close(y.vector(), want, tol::rounded_once);
+                expect_close(y.vector(), want, impl.rounding);
             });
         }
 }

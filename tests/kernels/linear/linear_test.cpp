@@ -1,19 +1,22 @@
 #include "kernels/linear/linear.h"
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "kernels/linear/add_rows.h"
 #include "kernels/linear/embed_rows.h"
 #include "kernels/quant/dequantize.h"
+#include "tests/kernels/activations.h"
 #include "tests/kernels/kernel_test.h"
 #include "tests/kernels/weight_bytes.h"
 
 namespace pantheon::kernels::test {
 namespace {
 
-constexpr Impl<Linear> kLinear[] = {{"ref", linear_ref}};
-constexpr Impl<EmbedRows> kEmbed[] = {{"ref", embed_rows_ref}};
-constexpr Impl<AddRows> kAdd[] = {{"ref", add_rows_ref}};
+const auto kLinear = host_impls<Linear>(linear_ref, linear_cpu);
+const auto kEmbed = host_impls<EmbedRows>(embed_rows_ref);
+const auto kAdd = host_impls<AddRows>(add_rows_ref);
 
 struct Case {
     const char* name;
@@ -22,69 +25,168 @@ struct Case {
     int n_rows;
 };
 constexpr Case kCases[] = {
-    {"decode", WeightType::f32, 256, 70, 1},   {"odd", WeightType::f32, 37, 19, 5},
-    {"one_output", WeightType::f16, 64, 1, 3}, {"bf16", WeightType::bf16, 33, 8, 2},
-    {"q8_0", WeightType::q8_0, 96, 33, 7},     {"q4_0", WeightType::q4_0, 64, 17, 2},
-    {"q6_k", WeightType::q6_k, 512, 9, 3},     {"no_rows", WeightType::f32, 8, 8, 0},
+    {"decode", WeightType::f32, 256, 70, 1},     {"odd", WeightType::f32, 37, 19, 5},
+    {"one_output", WeightType::f16, 64, 1, 3},   {"bf16", WeightType::bf16, 33, 8, 2},
+    {"q8_0", WeightType::q8_0, 96, 33, 7},       {"q4_0", WeightType::q4_0, 64, 17, 2},
+    {"q4_1", WeightType::q4_1, 64, 17, 3},       {"q5_0", WeightType::q5_0, 96, 9, 2},
+    {"q5_1", WeightType::q5_1, 96, 9, 1},        {"q2_k", WeightType::q2_k, 512, 9, 3},
+    {"q3_k", WeightType::q3_k, 512, 9, 3},       {"q4_k", WeightType::q4_k, 512, 17, 4},
+    {"q5_k", WeightType::q5_k, 256, 9, 1},       {"q6_k", WeightType::q6_k, 512, 9, 3},
+    {"iq1_s", WeightType::iq1_s, 512, 9, 2},     {"iq1_m", WeightType::iq1_m, 512, 9, 2},
+    {"iq2_xxs", WeightType::iq2_xxs, 512, 9, 2}, {"iq2_xs", WeightType::iq2_xs, 512, 9, 2},
+    {"iq2_s", WeightType::iq2_s, 512, 9, 2},     {"iq3_xxs", WeightType::iq3_xxs, 512, 9, 2},
+    {"iq3_s", WeightType::iq3_s, 512, 9, 2},     {"iq4_nl", WeightType::iq4_nl, 64, 9, 9},
+    {"iq4_xs", WeightType::iq4_xs, 512, 9, 8},   {"mxfp4", WeightType::mxfp4, 64, 9, 2},
+    {"no_rows", WeightType::f32, 8, 8, 0},
 };
 
-TEST(LinearTest, MatchesTheDoubleProductForEveryKindOfType) {
+TEST(LinearTest, MatchesTheDoubleProductForEveryType) {
     for (const auto& impl : kLinear)
         for (const Case& c : kCases) {
-            SCOPED_TRACE(std::string(impl.name) + " " + c.name);
+            SCOPED_TRACE(c.name);
             const WeightBytes weights(c.type, c.n_in, c.n_out, 11);
             const auto x = random_values(static_cast<std::size_t>(c.n_rows * c.n_in), 12);
+            const auto seen = impl.is_exact ? x : as_quantised(x, c.type);
             std::vector<double> want;
             for (int r = 0; r < c.n_rows; ++r)
                 for (std::int64_t o = 0; o < c.n_out; ++o) {
                     double sum = 0;
                     for (std::int64_t i = 0; i < c.n_in; ++i)
                         sum += static_cast<double>(weights.value(o, i)) *
-                               x[static_cast<std::size_t>(r * c.n_in + i)];
+                               seen[static_cast<std::size_t>(r * c.n_in + i)];
                     want.push_back(sum);
                 }
-            with_teams([&](Exec& exec) {
+            with_teams(impl, [&](Exec& exec) {
                 Guarded y(want.size());
-                impl.op(exec, weights.matrix(), x.data(), y.data(), c.n_rows);
-                expect_close(y.vector(), want, tol::rounded_once);
+                Input in(x, c.n_in);
+                impl.op(exec, weights.matrix(), in.rows, y.data());
+                expect_close(y.vector(), want, impl.rounding);
             });
+        }
+}
+
+TEST(LinearTest, EveryInstructionSetGivesTheSameBitsForEveryTypeAndColumnCount) {
+    for (const Case& c : kCases)
+        for (int n_rows = 1; n_rows <= 17; n_rows += n_rows < 9 ? 1 : 8) {
+            SCOPED_TRACE(std::string(c.name) + " rows " + std::to_string(n_rows));
+            const WeightBytes weights(c.type, c.n_in, 21, 11);
+            const auto x = random_values(static_cast<std::size_t>(n_rows * c.n_in), 13, -3, 3);
+            std::vector<float> want;
+            for (const CpuIsa isa : cpu_isas()) {
+                ThreadTeam team(1);
+                Exec exec(team, isa);
+                Guarded y(static_cast<std::size_t>(n_rows) * 21);
+                Input in(x, c.n_in);
+                linear_cpu(exec, weights.matrix(), in.rows, y.data());
+                if (want.empty()) want = y.vector();
+                EXPECT_EQ(y.vector(), want) << cpu_isa_name(isa);
+            }
         }
 }
 
 TEST(LinearTest, ARowHasTheSameBitsAloneAndAmongOthers) {
     for (const auto& impl : kLinear)
-        with_teams([&](Exec& exec) {
-            const WeightBytes weights(WeightType::q4_0, 64, 40, 5);
-            const auto x = random_values(9 * 64, 6);
-            Guarded all(9 * 40), alone(40);
-            impl.op(exec, weights.matrix(), x.data(), all.data(), 9);
-            for (std::size_t r = 0; r < 9; ++r) {
-                impl.op(exec, weights.matrix(), x.data() + r * 64, alone.data(), 1);
-                ASSERT_EQ(std::memcmp(alone.data(), all.data() + r * 40, 40 * sizeof(float)), 0)
-                    << "row " << r;
-            }
-        });
+        for (const Case& c : kCases)
+            with_teams(impl, [&](Exec& exec) {
+                SCOPED_TRACE(c.name);
+                constexpr std::size_t kRows = 11, kOut = 40;
+                const WeightBytes weights(c.type, c.n_in, kOut, 5);
+                const std::size_t n_in = static_cast<std::size_t>(c.n_in);
+                const auto x = random_values(kRows * n_in, 6);
+                Guarded all(kRows * kOut), alone(kOut);
+                Input in(x, c.n_in);
+                impl.op(exec, weights.matrix(), in.rows, all.data());
+                for (std::size_t r = 0; r < kRows; ++r) {
+                    Input one({x.begin() + static_cast<std::ptrdiff_t>(r * n_in),
+                               x.begin() + static_cast<std::ptrdiff_t>((r + 1) * n_in)},
+                              c.n_in);
+                    impl.op(exec, weights.matrix(), one.rows, alone.data());
+                    ASSERT_EQ(std::memcmp(alone.data(), all.data() + r * kOut, kOut * sizeof(float)), 0)
+                        << "row " << r;
+                }
+            });
 }
 
-TEST(LinearTest, LongSumsCancelAsInDouble) {
-    // 1e8 + many small values − 1e8: an f32 accumulator loses all of them.
+TEST(LinearTest, WhatIsNotFiniteStaysVisible) {
     for (const auto& impl : kLinear)
-        with_teams([&](Exec& exec) {
+        for (const WeightType type : {WeightType::f32, WeightType::q8_0, WeightType::q4_k})
+            for (const float bad :
+                 {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
+                with_teams(impl, [&](Exec& exec) {
+                    const WeightBytes weights(type, 512, 9, 5);
+                    auto x = random_values(512, 6);
+                    x[300] = bad;
+                    Guarded y(9);
+                    Input in(x, 512);
+                    impl.op(exec, weights.matrix(), in.rows, y.data());
+                    for (const float value : y.vector()) EXPECT_FALSE(std::isfinite(value));
+                });
+}
+
+TEST(LinearTest, AnInputOfZerosGivesZeros) {
+    for (const auto& impl : kLinear)
+        for (const Case& c : kCases)
+            with_teams(impl, [&](Exec& exec) {
+                const WeightBytes weights(c.type, c.n_in, 9, 5);
+                Guarded y(9);
+                Input in(std::vector<float>(static_cast<std::size_t>(c.n_in), 0.0f), c.n_in);
+                impl.op(exec, weights.matrix(), in.rows, y.data());
+                for (const float value : y.vector()) EXPECT_EQ(value, 0.0f);
+            });
+}
+
+TEST(LinearTest, LongSumsOfTheReferenceCancelAsInDouble) {
+    // 1e8 + many small values − 1e8: an f32 accumulator loses all of them.
+    for (const auto& impl : kLinear) {
+        if (!impl.is_exact) continue;
+        with_teams(impl, [&](Exec& exec) {
             std::vector<float> w(2048, 1.0f), x(2048, 1e-3f);
             x.front() = 1e8f;
             x.back() = -1e8f;
             const WeightMatrix matrix{WeightType::f32, reinterpret_cast<const std::byte*>(w.data()), 2048, 1,
                                       2048 * 4};
             Guarded y(1);
-            impl.op(exec, matrix, x.data(), y.data(), 1);
+            Input in(x, 2048);
+            impl.op(exec, matrix, in.rows, y.data());
             EXPECT_NEAR(y[0], 2.046, 1e-5);
         });
+    }
+}
+
+TEST(ActivationRowsTest, BothWidthsFollowTheirFormulaAndRoundHalfToEven) {
+    for (const CpuIsa isa : cpu_isas())
+        for (const int width : {32, 256}) {
+            SCOPED_TRACE(std::string(cpu_isa_name(isa)) + " " + std::to_string(width));
+            std::vector<float> x = random_values(768, 3, -5, 5);
+            x[5] = 127;  // block 0 has scale 1, so halves are ties
+            x[6] = 2.5f, x[7] = 3.5f, x[8] = -2.5f;
+            ThreadTeam team(2);
+            Exec exec(team, isa);
+            Input in(x, 256);
+            const QuantisedRows& rows = in.rows.quantised(exec, width);
+            EXPECT_EQ(&rows, &in.rows.quantised(exec, width));
+            EXPECT_EQ(rows.q(0)[6], 2);
+            EXPECT_EQ(rows.q(0)[7], 4);
+            EXPECT_EQ(rows.q(0)[8], -2);
+            const int sum_width = width == 256 ? 16 : 32;
+            for (int r = 0; r < 3; ++r) {
+                for (int i = 0; i < 256; ++i) {
+                    const float value = x[static_cast<std::size_t>(256 * r + i)];
+                    ASSERT_NEAR(rows.q(r)[i] * rows.d(r)[i / width], value, 0.5001f * rows.d(r)[i / width]);
+                }
+                for (int s = 0; s < 256 / sum_width; ++s) {
+                    int sum = 0;
+                    for (int i = 0; i < sum_width; ++i) sum += rows.q(r)[s * sum_width + i];
+                    ASSERT_EQ(rows.sums(r)[s], sum);
+                }
+            }
+        }
 }
 
 TEST(EmbedRowsTest, GathersRowsExactly) {
     for (const auto& impl : kEmbed)
         for (const WeightType type : {WeightType::f32, WeightType::q8_0, WeightType::bf16})
-            with_teams([&](Exec& exec) {
+            with_teams(impl, [&](Exec& exec) {
                 const WeightBytes table(type, 64, 10, 3);
                 const std::vector<std::int32_t> ids = {9, 0, 4, 4};
                 Guarded y(ids.size() * 64);
@@ -97,7 +199,7 @@ TEST(EmbedRowsTest, GathersRowsExactly) {
 
 TEST(AddRowsTest, AddsInPlace) {
     for (const auto& impl : kAdd)
-        with_teams([&](Exec& exec) {
+        with_teams(impl, [&](Exec& exec) {
             const auto a = random_values(40000, 1), b = random_values(40000, 2);
             Guarded x(a);
             impl.op(exec, x.data(), b.data(), 40000);

@@ -4,16 +4,17 @@
 #include "kernels/moe/moe_combine.h"
 #include "kernels/moe/router.h"
 #include "kernels/moe/swiglu.h"
+#include "tests/kernels/activations.h"
 #include "tests/kernels/kernel_test.h"
 #include "tests/kernels/weight_bytes.h"
 
 namespace pantheon::kernels::test {
 namespace {
 
-constexpr Impl<Router> kRouter[] = {{"ref", router_ref}};
-constexpr Impl<ExpertLinear> kExpertLinear[] = {{"ref", expert_linear_ref}};
-constexpr Impl<Swiglu> kSwiglu[] = {{"ref", swiglu_ref}};
-constexpr Impl<MoeCombine> kCombine[] = {{"ref", moe_combine_ref}};
+const auto kRouter = host_impls<Router>(router_ref, router_cpu);
+const auto kExpertLinear = host_impls<ExpertLinear>(expert_linear_ref, expert_linear_cpu);
+const auto kSwiglu = host_impls<Swiglu>(swiglu_ref, swiglu_cpu);
+const auto kCombine = host_impls<MoeCombine>(moe_combine_ref, moe_combine_cpu);
 
 TEST(RouterTest, PicksTheMostLikelyAndRenormalises) {
     const struct {
@@ -21,9 +22,9 @@ TEST(RouterTest, PicksTheMostLikelyAndRenormalises) {
     } kCases[] = {{1, 8, 2}, {3, 5, 5}, {2, 7, 1}, {4, 256, 8}, {1, 1, 1}};
     for (const auto& impl : kRouter)
         for (const auto& c : kCases) {
-            SCOPED_TRACE(std::string(impl.name) + " " + std::to_string(c.n_expert) + " experts");
+            SCOPED_TRACE(impl.name + " " + std::to_string(c.n_expert) + " experts");
             const auto logits = random_values(static_cast<std::size_t>(c.n_rows * c.n_expert), 4, -5, 5);
-            with_teams([&](Exec& exec) {
+            with_teams(impl, [&](Exec& exec) {
                 const std::size_t n = static_cast<std::size_t>(c.n_rows * c.n_used);
                 std::vector<std::int32_t> ids(n);
                 Guarded weights(n);
@@ -40,7 +41,7 @@ TEST(RouterTest, PicksTheMostLikelyAndRenormalises) {
                     for (int i = 0; i < c.n_used; ++i) {
                         const std::size_t at = static_cast<std::size_t>(r * c.n_used + i);
                         ASSERT_EQ(ids[at], order[static_cast<std::size_t>(i)]);
-                        ASSERT_NEAR(weights[at], std::exp(row[ids[at]]) / sum, 1e-7);
+                        ASSERT_NEAR(weights[at], std::exp(row[ids[at]]) / sum, impl.rounding);
                     }
                 }
             });
@@ -49,7 +50,7 @@ TEST(RouterTest, PicksTheMostLikelyAndRenormalises) {
 
 TEST(RouterTest, TiesGoToTheLowerIndexAndNaNPicksDistinctExperts) {
     for (const auto& impl : kRouter)
-        with_teams([&](Exec& exec) {
+        with_teams(impl, [&](Exec& exec) {
             const float nan = std::numeric_limits<float>::quiet_NaN();
             const float logits[] = {1, 3, 2, 3, 3, nan, nan, nan, nan, nan};
             std::int32_t ids[6];
@@ -68,7 +69,7 @@ TEST(RouterTest, TiesGoToTheLowerIndexAndNaNPicksDistinctExperts) {
 TEST(RouterTest, SumOfPickedProbabilitiesHasAFloor) {
     // 40,000 equal experts, one picked: p = 1/40000 is below 2^-14, so the weight is p · 2^14.
     for (const auto& impl : kRouter)
-        with_teams([&](Exec& exec) {
+        with_teams(impl, [&](Exec& exec) {
             const std::vector<float> logits(40000, 0.5f);
             std::int32_t id;
             float weight;
@@ -80,7 +81,7 @@ TEST(RouterTest, SumOfPickedProbabilitiesHasAFloor) {
 
 TEST(RouterTest, LargeLogitsDoNotOverflow) {
     for (const auto& impl : kRouter)
-        with_teams([&](Exec& exec) {
+        with_teams(impl, [&](Exec& exec) {
             const float logits[] = {5000, 4999, -5000};
             std::int32_t ids[2];
             float weights[2];
@@ -109,11 +110,12 @@ TEST(ExpertLinearTest, EachPairMeetsItsOwnExpertsMatrix) {
         std::int64_t n_in, n_out, rows_per_expert, first_row;
     } kCases[] = {{"f32", WeightType::f32, 24, 10, 10, 0},
                   {"q4_0", WeightType::q4_0, 64, 6, 6, 0},
+                  {"q4_k", WeightType::q4_k, 256, 70, 70, 0},
                   {"q8_0_second_half_of_a_fused_tensor", WeightType::q8_0, 32, 8, 16, 8}};
     for (const auto& impl : kExpertLinear)
         for (const auto& c : kCases)
             for (const int pairs_per_row : {kUsed, 1}) {
-                SCOPED_TRACE(std::string(impl.name) + " " + c.name + " " + std::to_string(pairs_per_row));
+                SCOPED_TRACE(impl.name + " " + c.name + " " + std::to_string(pairs_per_row));
                 const WeightBytes weights(c.type, c.n_in, kExperts * c.rows_per_expert, 8);
                 ExpertMatrices experts{weights.matrix(), kExperts, 0};
                 experts.first.n_out = c.n_out;
@@ -126,6 +128,7 @@ TEST(ExpertLinearTest, EachPairMeetsItsOwnExpertsMatrix) {
                     group_by_expert(ids.data(), kRows * kUsed, kExperts, active, begin, pairs);
                 const auto x =
                     random_values(static_cast<std::size_t>(kRows * kUsed / pairs_per_row * c.n_in), 9);
+                const auto seen = impl.is_exact ? x : as_quantised(x, c.type);
                 std::vector<double> want;
                 for (int p = 0; p < kRows * kUsed; ++p)
                     for (std::int64_t o = 0; o < c.n_out; ++o) {
@@ -134,13 +137,14 @@ TEST(ExpertLinearTest, EachPairMeetsItsOwnExpertsMatrix) {
                             sum += static_cast<double>(weights.value(
                                        ids[static_cast<std::size_t>(p)] * c.rows_per_expert + c.first_row + o,
                                        i)) *
-                                   x[static_cast<std::size_t>(p / pairs_per_row * c.n_in + i)];
+                                   seen[static_cast<std::size_t>(p / pairs_per_row * c.n_in + i)];
                         want.push_back(sum);
                     }
-                with_teams([&](Exec& exec) {
+                with_teams(impl, [&](Exec& exec) {
                     Guarded y(want.size());
-                    impl.op(exec, experts, groups, x.data(), pairs_per_row, y.data());
-                    expect_close(y.vector(), want, tol::rounded_once);
+                    Input in(x, c.n_in);
+                    impl.op(exec, experts, groups, in.rows, pairs_per_row, y.data());
+                    expect_close(y.vector(), want, impl.rounding);
                 });
             }
 }
@@ -148,13 +152,13 @@ TEST(ExpertLinearTest, EachPairMeetsItsOwnExpertsMatrix) {
 TEST(SwigluTest, GateGoesThroughSiluAndUpDoesNot) {
     for (const auto& impl : kSwiglu)
         for (const std::size_t n : {1u, 37u, 5000u})
-            with_teams([&](Exec& exec) {
+            with_teams(impl, [&](Exec& exec) {
                 const auto gate = random_values(n, 1, -6, 6), up = random_values(n, 2, -2, 2);
                 std::vector<double> want;
                 for (std::size_t i = 0; i < n; ++i) want.push_back(silu(gate[i]) * up[i]);
                 Guarded y(n);
                 impl.op(exec, gate.data(), up.data(), y.data(), static_cast<std::int64_t>(n));
-                expect_close(y.vector(), want, tol::rounded_once);
+                expect_close(y.vector(), want, impl.rounding);
                 Guarded in_place(gate);
                 impl.op(exec, in_place.data(), up.data(), in_place.data(), static_cast<std::int64_t>(n));
                 EXPECT_EQ(in_place.vector(), y.vector());
@@ -179,11 +183,11 @@ TEST(MoeCombineTest, WeighsRoutedExpertsAndGatesTheSharedOne) {
                                routed[size((r * c.n_used + j) * c.n + i)];
                     want.push_back(sum);
                 }
-            with_teams([&](Exec& exec) {
+            with_teams(impl, [&](Exec& exec) {
                 Guarded y(want.size());
                 impl.op(exec, routed.data(), weights.data(), shared.data(), gate.data(), y.data(), c.n_rows,
                         c.n_used, c.n);
-                expect_close(y.vector(), want, tol::rounded_once);
+                expect_close(y.vector(), want, impl.rounding);
             });
         }
 }

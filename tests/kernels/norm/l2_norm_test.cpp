@@ -5,7 +5,7 @@
 namespace pantheon::kernels::test {
 namespace {
 
-constexpr Impl<L2Norm> kImpls[] = {{"ref", l2_norm_ref}};
+const auto kImpls = host_impls<L2Norm>(l2_norm_ref, l2_norm_cpu);
 
 struct Case {
     const char* name;
@@ -18,9 +18,9 @@ constexpr Case kCases[] = {
 TEST(L2NormTest, EveryHeadHasLengthOneAndItsDirection) {
     for (const auto& impl : kImpls)
         for (const Case& c : kCases) {
-            SCOPED_TRACE(std::string(impl.name) + " " + c.name);
+            SCOPED_TRACE(impl.name + " " + c.name);
             const auto x = random_values(static_cast<std::size_t>(c.n_tokens * c.stride), 3, -2, 2);
-            with_teams([&](Exec& exec) {
+            with_teams(impl, [&](Exec& exec) {
                 Guarded y(x);
                 impl.op(exec, y.data(), c.stride, c.n_tokens, c.n_heads, c.head_dim, 1e-6f);
                 for (int t = 0; t < c.n_tokens; ++t)
@@ -34,7 +34,7 @@ TEST(L2NormTest, EveryHeadHasLengthOneAndItsDirection) {
                         double squares = 0;
                         for (int j = 0; j < c.head_dim; ++j)
                             squares += std::pow(x[head + static_cast<std::size_t>(j)], 2);
-                        ASSERT_NEAR(y[at], x[at] / std::sqrt(squares), 1e-7);
+                        ASSERT_NEAR(y[at], x[at] / std::sqrt(squares), impl.rounding);
                     }
             });
         }
@@ -42,7 +42,7 @@ TEST(L2NormTest, EveryHeadHasLengthOneAndItsDirection) {
 
 TEST(L2NormTest, EpsilonIsAFloorOfTheLength) {
     for (const auto& impl : kImpls)
-        with_teams([&](Exec& exec) {
+        with_teams(impl, [&](Exec& exec) {
             Guarded y(std::vector<float>{3e-8f, 4e-8f, 0, 0});
             impl.op(exec, y.data(), 2, 2, 1, 2, 1e-6f);
             expect_close(y.vector(), std::vector<double>{0.03, 0.04, 0, 0}, 1e-6);

@@ -5,7 +5,7 @@
 namespace pantheon::kernels::test {
 namespace {
 
-constexpr Impl<RmsNorm> kImpls[] = {{"ref", rms_norm_ref}};
+const auto kImpls = host_impls<RmsNorm>(rms_norm_ref, rms_norm_cpu);
 
 struct Case {
     const char* name;
@@ -18,7 +18,7 @@ constexpr Case kCases[] = {
 TEST(RmsNormTest, MatchesTheFormulaOnEveryShape) {
     for (const auto& impl : kImpls)
         for (const Case& c : kCases) {
-            SCOPED_TRACE(std::string(impl.name) + " " + c.name);
+            SCOPED_TRACE(impl.name + " " + c.name);
             const auto x = random_values(static_cast<std::size_t>(c.n_rows * c.stride), 1, -3, 3);
             const auto w = random_values(static_cast<std::size_t>(c.n), 2, 0.5, 1.5);
             constexpr float kEps = 1e-6f;
@@ -31,17 +31,17 @@ TEST(RmsNormTest, MatchesTheFormulaOnEveryShape) {
                     want.push_back(x[static_cast<std::size_t>(r * c.stride + i)] /
                                    std::sqrt(squares / c.n + kEps) * w[static_cast<std::size_t>(i)]);
             }
-            with_teams([&](Exec& exec) {
+            with_teams(impl, [&](Exec& exec) {
                 Guarded y(want.size());
                 impl.op(exec, x.data(), c.stride, w.data(), y.data(), c.n_rows, c.n, kEps);
-                expect_close(y.vector(), want, tol::rounded_once);
+                expect_close(y.vector(), want, impl.rounding);
             });
         }
 }
 
 TEST(RmsNormTest, EpsilonStandsInsideTheRoot) {
     for (const auto& impl : kImpls)
-        with_teams([&](Exec& exec) {
+        with_teams(impl, [&](Exec& exec) {
             const std::vector<float> x(4, 1e-3f), w(4, 1.0f);
             Guarded y(4);
             impl.op(exec, x.data(), 4, w.data(), y.data(), 1, 4, 1e-6f);
@@ -51,7 +51,7 @@ TEST(RmsNormTest, EpsilonStandsInsideTheRoot) {
 
 TEST(RmsNormTest, WorksInPlaceAndOnZeros) {
     for (const auto& impl : kImpls)
-        with_teams([&](Exec& exec) {
+        with_teams(impl, [&](Exec& exec) {
             Guarded y(std::vector<float>{3, 4, 0, 0});
             const float w[] = {1, 2};
             impl.op(exec, y.data(), 2, w, y.data(), 2, 2, 1e-6f);

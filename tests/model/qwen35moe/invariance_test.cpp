@@ -10,6 +10,7 @@
 namespace pantheon::test {
 namespace {
 
+using model::Backend;
 using model::KvFormat;
 using model::StepRun;
 using model::WantLogits;
@@ -24,31 +25,40 @@ void expect_same_rows(const Rows& have, const Rows& want) {
         ASSERT_TRUE(same_bits(have[t], want[t])) << "position " << t;
 }
 
-/// Shape and KV format.
-class InvarianceTest : public testing::TestWithParam<std::tuple<TinyShape, KvFormat>> {
+struct Setting {
+    TinyShape shape;
+    KvFormat kv;
+    Backend backend;
+};
+
+class InvarianceTest : public testing::TestWithParam<Setting> {
   protected:
-    const TinyShape& shape() const { return std::get<0>(GetParam()); }
-    KvFormat kv() const { return std::get<1>(GetParam()); }
+    const TinyShape& shape() const { return GetParam().shape; }
+    Stepper stepper(int n_threads) const {
+        return Stepper(tiny_, n_threads, GetParam().kv, 8, 640, GetParam().backend);
+    }
     const TinyModel tiny_ = tiny_model(shape());
-    const std::vector<std::int32_t> tokens_ = random_tokens(100, shape().n_vocab, 1);
+    // Enough for a chunk of 512 and several pages of KV where that is quick.
+    const std::vector<std::int32_t> tokens_ =
+        random_tokens(GetParam().backend == Backend::ref ? 100 : 530, shape().n_vocab, 1);
 };
 
 TEST_P(InvarianceTest, SameBitsForEveryChunkAndThreadCount) {
-    const Rows want = Stepper(tiny_, 1, kv()).sequence(SlotId{0}, tokens_, tokens_.size());
-    for (const std::size_t chunk : {1u, 7u, 64u})
+    const Rows want = stepper(1).sequence(SlotId{0}, tokens_, tokens_.size());
+    for (const std::size_t chunk : {1u, 7u, 64u, 512u})
         for (const int n_threads : {1, 2, 3}) {
             SCOPED_TRACE("chunk " + std::to_string(chunk) + ", threads " + std::to_string(n_threads));
-            expect_same_rows(Stepper(tiny_, n_threads, kv()).sequence(SlotId{2}, tokens_, chunk), want);
+            expect_same_rows(stepper(n_threads).sequence(SlotId{2}, tokens_, chunk), want);
         }
 }
 
 TEST_P(InvarianceTest, SameBitsAloneAndAmongSevenOthers) {
-    const Rows want = Stepper(tiny_, 1, kv()).sequence(SlotId{0}, tokens_, 100);
-    Stepper stepper(tiny_, 2, kv());
+    const Rows want = stepper(1).sequence(SlotId{0}, tokens_, tokens_.size());
+    Stepper steps = stepper(2);
     // Slot 5 is followed; the others have other tokens and lengths, some prefill and some decode beside it.
     std::vector<std::vector<std::int32_t>> others(8);
     for (int s = 0; s < 8; ++s) {
-        ASSERT_TRUE(stepper.slots.bind(SlotId{s}));
+        ASSERT_TRUE(steps.slots.bind(SlotId{s}));
         others[static_cast<std::size_t>(s)] =
             random_tokens(200, shape().n_vocab, static_cast<std::uint64_t>(s) + 50);
     }
@@ -61,17 +71,17 @@ TEST_P(InvarianceTest, SameBitsAloneAndAmongSevenOthers) {
         for (std::size_t s = 0; s < 8; ++s) {
             const SlotId slot{static_cast<std::int32_t>(s)};
             if (s == 5) {
-                runs.push_back(stepper.run_of(slot, tokens_, t, t + n));
+                runs.push_back(steps.run_of(slot, tokens_, t, t + n));
                 continue;
             }
             const std::size_t others_n = (round + s) % 4 == 0 ? 0 : (round * 3 + s) % 9 + 1;
             if (others_n == 0 || at[s] + others_n > 200) continue;
             const WantLogits want_logits = s % 3 == 0 ? WantLogits::none : WantLogits::last;
-            runs.push_back(stepper.run_of(slot, others[s], at[s], at[s] + others_n, want_logits));
+            runs.push_back(steps.run_of(slot, others[s], at[s], at[s] + others_n, want_logits));
             at[s] += others_n;
             if (s < 5 && want_logits == WantLogits::last) ++first;
         }
-        const Rows rows = stepper.step(runs);
+        const Rows rows = steps.step(runs);
         have.insert(have.end(), rows.begin() + static_cast<std::ptrdiff_t>(first),
                     rows.begin() + static_cast<std::ptrdiff_t>(first + n));
         t += n;
@@ -80,53 +90,75 @@ TEST_P(InvarianceTest, SameBitsAloneAndAmongSevenOthers) {
 }
 
 TEST_P(InvarianceTest, SameBitsWhicheverRowsAreWanted) {
-    const Rows want = Stepper(tiny_, 1, kv()).sequence(SlotId{0}, tokens_, 100);
-    Stepper stepper(tiny_, 1, kv());
-    ASSERT_TRUE(stepper.slots.bind(SlotId{0}));
-    EXPECT_TRUE(stepper.step({stepper.run_of(SlotId{0}, tokens_, 0, 40, WantLogits::none)}).empty());
-    const Rows last = stepper.step({stepper.run_of(SlotId{0}, tokens_, 40, 60, WantLogits::last)});
+    const Rows want = stepper(1).sequence(SlotId{0}, tokens_, tokens_.size());
+    Stepper steps = stepper(1);
+    ASSERT_TRUE(steps.slots.bind(SlotId{0}));
+    EXPECT_TRUE(steps.step({steps.run_of(SlotId{0}, tokens_, 0, 40, WantLogits::none)}).empty());
+    const Rows last = steps.step({steps.run_of(SlotId{0}, tokens_, 40, 60, WantLogits::last)});
     ASSERT_EQ(last.size(), 1u);
     EXPECT_TRUE(same_bits(last[0], want[59]));
-    const Rows all = stepper.step({stepper.run_of(SlotId{0}, tokens_, 60, 63, WantLogits::all)});
+    const Rows all = steps.step({steps.run_of(SlotId{0}, tokens_, 60, 63, WantLogits::all)});
     ASSERT_EQ(all.size(), 3u);
     EXPECT_TRUE(same_bits(all[1], want[61]));
 }
 
 TEST_P(InvarianceTest, SameBitsAfterASlotWasMovedOrUsedBefore) {
-    const Rows want = Stepper(tiny_, 1, kv()).sequence(SlotId{0}, tokens_, 100);
-    Stepper stepper(tiny_, 1, kv());
+    const Rows want = stepper(1).sequence(SlotId{0}, tokens_, tokens_.size());
+    Stepper steps = stepper(1);
     // Slot 3 has held another sequence, slot 4 holds one that stays.
-    (void)stepper.sequence(SlotId{3}, random_tokens(90, shape().n_vocab, 77), 30);
-    (void)stepper.sequence(SlotId{4}, random_tokens(20, shape().n_vocab, 78), 30);
-    stepper.slots.release(SlotId{3});
-    ASSERT_TRUE(stepper.slots.bind(SlotId{3}));
-    Rows have = stepper.step({stepper.run_of(SlotId{3}, tokens_, 0, 70)});
-    ASSERT_TRUE(stepper.slots.move(SlotId{3}, SlotId{1}));
-    ASSERT_TRUE(stepper.slots.bind(SlotId{3}));  // somebody else moves in and works beside it
+    (void)steps.sequence(SlotId{3}, random_tokens(90, shape().n_vocab, 77), 30);
+    (void)steps.sequence(SlotId{4}, random_tokens(20, shape().n_vocab, 78), 30);
+    steps.slots.release(SlotId{3});
+    ASSERT_TRUE(steps.slots.bind(SlotId{3}));
+    Rows have = steps.step({steps.run_of(SlotId{3}, tokens_, 0, 70)});
+    ASSERT_TRUE(steps.slots.move(SlotId{3}, SlotId{1}));
+    ASSERT_TRUE(steps.slots.bind(SlotId{3}));  // somebody else moves in and works beside it
     const auto others = random_tokens(80, shape().n_vocab, 79);
     for (std::size_t t = 70; t < 100; ++t) {
-        Rows rows = stepper.step({stepper.run_of(SlotId{3}, others, t - 70, t - 69, WantLogits::last),
-                                  stepper.run_of(SlotId{1}, tokens_, t, t + 1)});
+        Rows rows = steps.step({steps.run_of(SlotId{3}, others, t - 70, t - 69, WantLogits::last),
+                                steps.run_of(SlotId{1}, tokens_, t, t + 1)});
         have.push_back(std::move(rows[1]));
     }
     expect_same_rows(have, want);
 }
 
 /// Enough to meet every op and both KV formats; all combinations would take minutes under the sanitizers.
-std::vector<std::tuple<TinyShape, KvFormat>> some_models() {
-    std::vector<std::tuple<TinyShape, KvFormat>> models;
-    for (const TinyShape& shape : all_tiny_shapes()) {
-        if (shape.label == "fixture" || shape.label.starts_with("three_k_heads"))
-            models.emplace_back(shape, KvFormat::f32);
-        if (shape.label == "fixture" || shape.label == "quantised_mix_fused")
-            models.emplace_back(shape, KvFormat::f16);
-    }
-    return models;
+std::vector<Setting> some_settings() {
+    std::vector<Setting> settings;
+    for (const Backend backend : {Backend::ref, Backend::cpu})
+        for (const TinyShape& shape : all_tiny_shapes()) {
+            if (shape.label == "fixture" || shape.label.starts_with("three_k_heads"))
+                settings.push_back({shape, KvFormat::f32, backend});
+            if (shape.label == "fixture" || shape.label == "quantised_mix_fused")
+                settings.push_back({shape, KvFormat::f16, backend});
+        }
+    return settings;
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, InvarianceTest, testing::ValuesIn(some_models()), [](const auto& tested) {
-    return std::get<0>(tested.param).label + (std::get<1>(tested.param) == KvFormat::f32 ? "_f32" : "_f16");
+INSTANTIATE_TEST_SUITE_P(Shapes, InvarianceTest, testing::ValuesIn(some_settings()), [](const auto& tested) {
+    return tested.param.shape.label + (tested.param.kv == KvFormat::f32 ? "_f32" : "_f16") +
+           (tested.param.backend == Backend::ref ? "_ref" : "_cpu");
 });
+
+TEST(CpuBackendTest, IsCloseToTheReferenceOnEveryShape) {
+    for (const TinyShape& shape : all_tiny_shapes()) {
+        SCOPED_TRACE(shape.label);
+        const TinyModel tiny = tiny_model(shape);
+        const auto tokens = random_tokens(40, shape.n_vocab, 5);
+        const Rows exact = Stepper(tiny).sequence(SlotId{0}, tokens, 64);
+        const Rows fast =
+            Stepper(tiny, 1, KvFormat::f32, 8, 640, Backend::cpu).sequence(SlotId{0}, tokens, 64);
+        double error = 0, power = 0;
+        for (std::size_t t = 0; t < tokens.size(); ++t)
+            for (std::size_t i = 0; i < exact[t].size(); ++i) {
+                error += std::pow(static_cast<double>(exact[t][i]) - fast[t][i], 2);
+                power += std::pow(static_cast<double>(exact[t][i]), 2);
+            }
+        // Float weights leave only f32 rounding; quantised ones round activations to 8 bits, and small models
+        // with random weights do not average that out.
+        EXPECT_LT(error / power, shape.types.empty() ? 1e-9 : 5e-2);
+    }
+}
 
 TEST(KvFormatTest, F16DiffersFromF32ByLittle) {
     const TinyModel tiny = tiny_model();

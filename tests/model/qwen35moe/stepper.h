@@ -43,13 +43,13 @@ class Recorder : public model::StepProbe {
 class Stepper {
   public:
     explicit Stepper(const TinyModel& tiny, int n_threads = 1, model::KvFormat kv = model::KvFormat::f32,
-                     int n_slots = 8, int n_ctx = 512)
+                     int n_slots = 8, int n_ctx = 640, model::Backend backend = model::Backend::ref)
         : recorder(tiny.shape),
           weights_(loaded(tiny)),
           team_(n_threads),
           exec_(team_),
           slots(model::state_shape(weights_->config(), kv), n_slots, n_ctx),
-          forward_(weights_, model::ops_for(model::Backend::ref), slots, exec_, &recorder) {}
+          forward_(weights_, model::ops_for(backend), slots, exec_, &recorder) {}
 
     const model::Weights& weights() const { return *weights_; }
 

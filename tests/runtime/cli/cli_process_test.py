@@ -318,7 +318,15 @@ class WithoutADaemonTest(unittest.TestCase):
         self.assertEqual(out.read_bytes(), rows)
         out.unlink()
 
-        for more in (["--backend", "cuda"], ["--backend", "cpu"], ["--kv", "q4_0"]):
+        self.assertEqual(run(*score, "--backend", "cpu").returncode, DONE)
+        fast = out.read_bytes()
+        self.assertEqual(len(fast), len(rows))
+        out.unlink()
+        self.assertEqual(run(*score, "--backend", "cpu", "--kv", "f16", "--chunk", "1", "--threads", "3").returncode, DONE)
+        self.assertEqual(out.read_bytes(), fast)
+        out.unlink()
+
+        for more in (["--backend", "cuda"], ["--kv", "q4_0"]):
             result = run(*score, *more)
             self.assertEqual(result.returncode, REFUSED)
             self.assertIn(b"unimplemented: ", result.stderr)

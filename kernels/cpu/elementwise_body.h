@@ -1,0 +1,99 @@
+// Norms, activations and the other short loops of the cpu backend; contracts in leaves.h.
+#pragma once
+
+#include "kernels/cpu/leaves.h"
+#include "kernels/cpu/math8.h"
+
+namespace pantheon::kernels::PANTHEON_ISA {
+
+inline float inverse_rms(const float* x, int n, float eps) {
+    return static_cast<float>(1.0 / __builtin_sqrt(dot_in_f64(x, x, n) / n + static_cast<double>(eps)));
+}
+
+inline void rms_norm(const float* x, const float* w, float* y, int n, float eps) {
+    const F8 scale = set1(inverse_rms(x, n, eps));
+    for (int i = 0; i < n; i += 8)
+        store_some(y + i, load_some(x + i, n - i) * scale * load_some(w + i, n - i), n - i);
+}
+
+inline void l2_norm(float* x, int n, float eps) {
+    const double length = __builtin_sqrt(dot_in_f64(x, x, n));
+    const F8 scale = set1(static_cast<float>(1.0 / (length > static_cast<double>(eps) ? length : eps)));
+    for (int i = 0; i < n; i += 8) store_some(x + i, load_some(x + i, n - i) * scale, n - i);
+}
+
+inline void gated_rms_norm(float* y, const float* z, const float* w, int n, float eps) {
+    const F8 scale = set1(inverse_rms(y, n, eps));
+    for (int i = 0; i < n; i += 8) {
+        const F8 normed = load_some(y + i, n - i) * scale * load_some(w + i, n - i);
+        store_some(y + i, normed * silu(load_some(z + i, n - i)), n - i);
+    }
+}
+
+inline void swiglu(const float* gate, const float* up, float* y, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; i += 8)
+        store_some(y + i, silu(load_some(gate + i, n - i)) * load_some(up + i, n - i), n - i);
+}
+
+inline void output_gate(float* y, const float* gate, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; i += 8)
+        store_some(y + i, load_some(y + i, n - i) * sigmoid(load_some(gate + i, n - i)), n - i);
+}
+
+inline void rotate(float* x, const float* cosine, const float* sine, int n_pairs) {
+    for (int i = 0; i < n_pairs; i += 8) {
+        const int n = n_pairs - i;
+        const F8 a = load_some(x + i, n), b = load_some(x + n_pairs + i, n);
+        const F8 c = load_some(cosine + i, n), s = load_some(sine + i, n);
+        // The second half is stored first: a short head's masked store must not be read back.
+        store_some(x + n_pairs + i, fma(a, s, b * c), n);
+        store_some(x + i, fma(zero8() - b, s, a * c), n);
+    }
+}
+
+inline void exp_minus(const float* x, float shift, float* y, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; i += 8)
+        store_some(y + i, exp(load_some(x + i, n - i) - set1(shift)), n - i);
+}
+
+inline void moe_combine(const float* routed, const float* weights, int n_used, const float* shared,
+                        float gate, float* y, std::int64_t n) {
+    const F8 shared_weight = sigmoid(set1(gate));
+    for (std::int64_t i = 0; i < n; i += 8) {
+        F8 total = zero8();
+        for (int j = 0; j < n_used; ++j)
+            total = fma(set1(weights[j]), load_some(routed + j * n + i, n - i), total);
+        store_some(y + i, fma(shared_weight, load_some(shared + i, n - i), total), n - i);
+    }
+}
+
+inline void causal_conv(const ConvChannels& channels) {
+    const int n_state = channels.d_conv - 1;
+    float taps[8], history[8];  // one tap or stored input of eight channels
+    for (std::int64_t c = 0; c < channels.n; c += 8) {
+        const std::int64_t n = channels.n - c < 8 ? channels.n - c : 8;
+        float* state = channels.state + c * n_state;
+        for (int t = 0; t < channels.n_rows; ++t) {
+            F8 total = zero8();
+            for (int j = 0; j < channels.d_conv; ++j) {
+                for (std::int64_t i = 0; i < n; ++i) taps[i] = channels.w[(c + i) * channels.d_conv + j];
+                const int age = t + j - n_state;  // row of the run, or negative: a stored input
+                if (age < 0)
+                    for (std::int64_t i = 0; i < n; ++i) history[i] = state[i * n_state + t + j];
+                const float* input = age < 0 ? history : channels.u + age * channels.n_channels + c;
+                total = fma(load_some(taps, n), load_some(input, n), total);
+            }
+            store_some(channels.y + t * channels.n_channels + c, silu(total), n);
+        }
+        // Ascending: entry j is replaced by a later one, so none is read after it was overwritten.
+        for (std::int64_t i = 0; i < n; ++i)
+            for (int j = 0; j < n_state; ++j) {
+                const int from = channels.n_rows + j;
+                state[i * n_state + j] = from < n_state
+                                             ? state[i * n_state + from]
+                                             : channels.u[(from - n_state) * channels.n_channels + c + i];
+            }
+    }
+}
+
+}  // namespace pantheon::kernels::PANTHEON_ISA

@@ -1,0 +1,100 @@
+// The inner loops of the cpu backend: one table of plain functions per instruction set. The ops (*_cpu.cpp)
+// divide the work and call these; a leaf knows no threads and no scratch. Both tables give the same bits,
+// because both are built from the same bodies (kernels/cpu/*_body.h) or compute exact integers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/attention/kv_view.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/quant/weight_type.h"
+
+namespace pantheon::kernels {
+
+/// One input row in the form that a weight type meets: x for float weights, the rest for quantised ones,
+/// whose blocks are 256 or 32 wide (quant_width). q[i] · d[i / width] stands for x[i].
+struct Column {
+    const float* x = nullptr;
+    const std::int8_t* q = nullptr;
+    const float* d = nullptr;            // per block
+    const std::int16_t* sums = nullptr;  // of q: per 16 values in blocks of 256, per 32 in blocks of 32
+};
+constexpr int kMaxColumns = 8;
+
+/// y[c][r] = row r of the weights · column c, for n_rows ≥ 1 rows row_bytes apart and 1 … kMaxColumns
+/// columns. Quantised weights: per block of the weight type the integer sum is exact; blocks are added in
+/// order by fused multiply-adds in f32. Float weights: eight f32 sums, element i in sum i mod 8, then a fixed
+/// tree. So y[c][r] has the same bits whatever n_rows, n_columns and the neighbours are.
+using DotRows = void(const std::byte* w, std::int64_t row_bytes, int n_rows, std::int64_t n_in,
+                     const Column* columns, int n_columns, float* const* y);
+
+/// q, sums and d of n values, n a multiple of the width: d = max |x| / 127, q = x / d rounded half to even.
+/// A block of (almost) zeros has d = 0; a block with a value that is not finite has d = NaN.
+using Quantise = void(const float* x, std::int64_t n, std::int8_t* q, std::int16_t* sums, float* d);
+
+/// A few state rows of one head over a run of tokens; see gated_delta_rule.h.
+struct DeltaRuleSlice {
+    float* state;  // [n_rows, head_dim]
+    int n_rows, head_dim, n_tokens;
+    const float *q, *k;        // of token 0
+    const float* v;            // of token 0 and the first row
+    std::int64_t qkv_stride;   // floats between tokens
+    const float *g, *beta;     // of token 0
+    std::int64_t gate_stride;  // floats between tokens
+    float* y;                  // of token 0 and the first row
+    std::int64_t y_stride;     // floats between tokens
+};
+
+/// Some queries of one token that read the same KV head, with what the pages so far have given.
+struct AttentionQueries {
+    static constexpr int kMax = 4;
+    int n = 0;
+    const float* q[kMax];
+    float* sum[kMax];  // Σ weight · V
+    float max[kMax];
+    float weight[kMax];  // Σ weight, relative to max
+};
+
+/// Channels [0, n) of a causal convolution; see causal_conv.h. Rows of u and y are n_channels floats apart.
+struct ConvChannels {
+    std::int64_t n;
+    const float* u;
+    const float* w;
+    float* state;
+    float* y;
+    std::int64_t n_channels;
+    int n_rows, d_conv;
+};
+
+struct Leaves {
+    DotRows* (*dot_rows)(WeightType type);
+    Quantise* quantise_256;
+    Quantise* quantise_32;
+    void (*rms_norm)(const float* x, const float* w, float* y, int n, float eps);
+    void (*l2_norm)(float* x, int n, float eps);
+    void (*gated_rms_norm)(float* y, const float* z, const float* w, int n, float eps);
+    void (*swiglu)(const float* gate, const float* up, float* y, std::int64_t n);
+    void (*output_gate)(float* y, const float* gate, std::int64_t n);
+    /// Turns x[i] and x[i + n_pairs] by the angle whose cosine and sine are given.
+    void (*rotate)(float* x, const float* cosine, const float* sine, int n_pairs);
+    /// y[i] = exp(x[i] − shift)
+    void (*exp_minus)(const float* x, float shift, float* y, std::int64_t n);
+    /// y[i] = Σ_j weights[j] · routed[j][i] + sigmoid(gate) · shared[i], rows of routed n floats apart
+    void (*moe_combine)(const float* routed, const float* weights, int n_used, const float* shared,
+                        float gate, float* y, std::int64_t n);
+    void (*causal_conv)(const ConvChannels& channels);
+    void (*delta_rule)(const DeltaRuleSlice& slice);
+    /// Takes up rows 0 … n_rows − 1 of a page, 1 ≤ n_rows ≤ kKvPageRows. What a page contributes does not
+    /// depend on other pages; contributions are merged in page order.
+    void (*attend_page)(const KvView& kv, const std::byte* k, const std::byte* v, int n_rows,
+                        AttentionQueries& queries);
+};
+
+/// Scalar exists everywhere; avx2 only in builds for x86-64.
+const Leaves& cpu_leaves(CpuIsa isa);
+
+/// Width of the activation blocks that meet this type: 256, 32, or 0 for float weights (f32 activations).
+int quant_width(WeightType type);
+
+}  // namespace pantheon::kernels

@@ -1,0 +1,62 @@
+#include "kernels/linear/activation_rows.h"
+
+#include <cassert>
+
+#include "kernels/cpu/leaves.h"
+
+namespace pantheon::kernels {
+namespace {
+
+constexpr std::int64_t kCacheLine = 64;
+
+std::int64_t in_lines(std::int64_t n_bytes) {
+    return (n_bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
+
+QuantisedRows layout(std::int64_t n_in, int width) {
+    const std::int64_t n_blocks = n_in / width, n_sums = width == 256 ? n_in / 16 : n_blocks;
+    QuantisedRows rows;
+    rows.width = width;
+    rows.d_offset = in_lines(n_in);
+    rows.sums_offset = rows.d_offset + in_lines(n_blocks * static_cast<std::int64_t>(sizeof(float)));
+    rows.row_bytes = rows.sums_offset + in_lines(n_sums * static_cast<std::int64_t>(sizeof(std::int16_t)));
+    return rows;
+}
+
+std::byte* aligned(std::byte* p) {
+    const auto address = reinterpret_cast<std::uintptr_t>(p);
+    const auto past = static_cast<std::int64_t>(address % static_cast<std::uintptr_t>(kCacheLine));
+    return past == 0 ? p : p + (kCacheLine - past);
+}
+
+}  // namespace
+
+std::size_t activation_storage_bytes(std::int64_t n_in, std::int64_t n_rows) {
+    return static_cast<std::size_t>(n_rows * (layout(n_in, 256).row_bytes + layout(n_in, 32).row_bytes) +
+                                    kCacheLine);
+}
+
+ActivationRows::ActivationRows(const float* x, std::int64_t n_in, int n_rows, std::byte* storage)
+    : x_(x), n_in_(n_in), n_rows_(n_rows), wide_(layout(n_in, 256)), narrow_(layout(n_in, 32)) {
+    if (!storage) return;
+    wide_.data = aligned(storage);
+    narrow_.data = wide_.data + n_rows * wide_.row_bytes;
+}
+
+const QuantisedRows& ActivationRows::quantised(Exec& exec, int width) {
+    assert((width == 256 || width == 32) && n_in_ % width == 0);
+    const QuantisedRows& rows = width == 256 ? wide_ : narrow_;
+    bool& is_done = width == 256 ? has_wide_ : has_narrow_;
+    if (is_done) return rows;
+    assert(rows.data && "no storage was given");
+    const Leaves& leaves = cpu_leaves(exec.isa());
+    Quantise* quantise = width == 256 ? leaves.quantise_256 : leaves.quantise_32;
+    exec.team().parallel_for(n_rows_, 4, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t r = begin; r < end; ++r)
+            quantise(row(r), n_in_, rows.q(r), rows.sums(r), rows.d(r));
+    });
+    is_done = true;
+    return rows;
+}
+
+}  // namespace pantheon::kernels

@@ -1,0 +1,43 @@
+#include "kernels/moe/expert_linear.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/columns.h"
+
+namespace pantheon::kernels {
+namespace {
+
+// Rows of an expert that one thread takes at once: they stay in its cache for all of the expert's pairs.
+constexpr std::int64_t kRowsPerItem = 32;
+
+}  // namespace
+
+void expert_linear_cpu(Exec& exec, const ExpertMatrices& w, const ExpertGroups& groups, ActivationRows& x,
+                       int pairs_per_row, float* y) {
+    if (groups.n_active == 0) return;
+    const std::int64_t n_out = w.first.n_out;
+    const std::int64_t n_parts = (n_out + kRowsPerItem - 1) / kRowsPerItem;
+    const Columns columns(exec, x, w.first.type);
+    DotRows* dot_rows = cpu_leaves(exec.isa()).dot_rows(w.first.type);
+    exec.team().parallel_for(groups.n_active * n_parts, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t item = begin; item < end; ++item) {
+            const std::int64_t a = item / n_parts;
+            const std::int64_t first = item % n_parts * kRowsPerItem;
+            const int n_rows = static_cast<int>(std::min(kRowsPerItem, n_out - first));
+            for (std::int32_t i = groups.begin[a]; i < groups.begin[a + 1]; i += kMaxColumns) {
+                const int n = std::min(kMaxColumns, groups.begin[a + 1] - i);
+                Column group[kMaxColumns];
+                float* out[kMaxColumns];
+                for (int c = 0; c < n; ++c) {
+                    const std::int64_t pair = groups.pairs[i + c];
+                    group[c] = columns.column(pair / pairs_per_row);
+                    out[c] = y + pair * n_out + first;
+                }
+                dot_rows(w.row(groups.active[a], first), w.first.row_bytes, n_rows, w.first.n_in, group, n,
+                         out);
+            }
+        }
+    });
+}
+
+}  // namespace pantheon::kernels

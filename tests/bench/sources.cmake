@@ -1,0 +1,4 @@
+# Measured by hand; they assert no speed.
+add_executable(step_bench ${CMAKE_CURRENT_LIST_DIR}/step_bench.cpp)
+set_target_properties(step_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+target_link_libraries(step_bench PRIVATE pantheon_model)

@@ -1,0 +1,189 @@
+// The inner loops of the cpu backend: every instruction set gives the bits of plain C++, and the functions
+// that stand in for the C library's are as good as they say.
+#include "kernels/cpu/leaves.h"
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+#include "kernels/cpu/f64_math.h"
+#include "kernels/quant/dequantize.h"
+#include "tests/kernels/kernel_test.h"
+
+namespace pantheon::kernels::test {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+/// What a leaf writes, from the same inputs for every instruction set.
+using Run = std::function<std::vector<float>(const Leaves&)>;
+
+struct Case {
+    const char* name;
+    Run run;
+};
+
+std::vector<float> page_output(const Leaves& leaves, KvRowType type, int head_dim, int n_rows) {
+    const std::size_t n = kKvPageRows * static_cast<std::size_t>(head_dim);
+    std::vector<std::byte> page(2 * n * 4);
+    for (std::size_t half = 0; half < 2; ++half) {
+        const auto values = random_values(n, 5 + half, -2, 2);
+        std::byte* rows = page.data() + half * n * 4;
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::uint16_t rounded = float_to_half(values[i]);
+            if (type == KvRowType::f16)
+                std::memcpy(rows + 2 * i, &rounded, 2);
+            else
+                std::memcpy(rows + 4 * i, &values[i], 4);
+        }
+    }
+    KvView kv;
+    kv.type = type, kv.n_head_kv = 1, kv.head_dim = head_dim;
+    const auto q = random_values(3 * static_cast<std::size_t>(head_dim), 7, -2, 2);
+    std::vector<float> out(3 * static_cast<std::size_t>(head_dim), 0.0f);
+    AttentionQueries queries;
+    queries.n = 3;
+    for (int h = 0; h < 3; ++h) {
+        queries.q[h] = q.data() + h * head_dim;
+        queries.sum[h] = out.data() + h * head_dim;
+        queries.max[h] = -kInf;
+        queries.weight[h] = 0;
+    }
+    for (int pages = 0; pages < 2; ++pages)
+        leaves.attend_page(kv, page.data(), page.data() + n * 4, n_rows, queries);
+    out.insert(out.end(), queries.weight, queries.weight + 3);
+    return out;
+}
+
+std::vector<float> rule_output(const Leaves& leaves, int head_dim, int n_rows) {
+    const std::size_t d = static_cast<std::size_t>(head_dim), rows = static_cast<std::size_t>(n_rows);
+    constexpr int kTokens = 5;
+    const auto q = random_values(kTokens * d, 1), k = random_values(kTokens * d, 2),
+               v = random_values(kTokens * d, 3), g = random_values(kTokens, 4, -1, 0),
+               beta = random_values(kTokens, 5, 0, 1);
+    std::vector<float> out = random_values(rows * d, 6);
+    std::vector<float> y(kTokens * rows);
+    leaves.delta_rule({out.data(), n_rows, head_dim, kTokens, q.data(), k.data(), v.data(), head_dim,
+                       g.data(), beta.data(), 1, y.data(), n_rows});
+    out.insert(out.end(), y.begin(), y.end());
+    return out;
+}
+
+std::vector<Case> cases_of_length(std::size_t n) {
+    const int length = static_cast<int>(n);
+    const auto x = random_values(n, 1, -9, 9), w = random_values(n, 2), z = random_values(n, 3, -20, 20);
+    std::vector<Case> cases;
+    const auto add = [&](const char* name, Run run) { cases.push_back({name, std::move(run)}); };
+    add("rms_norm", [=](const Leaves& leaves) {
+        std::vector<float> y(n);
+        leaves.rms_norm(x.data(), w.data(), y.data(), length, 1e-6f);
+        return y;
+    });
+    add("l2_norm", [=](const Leaves& leaves) {
+        auto y = x;
+        leaves.l2_norm(y.data(), length, 1e-6f);
+        return y;
+    });
+    add("gated_rms_norm", [=](const Leaves& leaves) {
+        auto y = x;
+        leaves.gated_rms_norm(y.data(), z.data(), w.data(), length, 1e-6f);
+        return y;
+    });
+    add("swiglu", [=](const Leaves& leaves) {
+        std::vector<float> y(n);
+        leaves.swiglu(z.data(), x.data(), y.data(), length);
+        return y;
+    });
+    add("output_gate", [=](const Leaves& leaves) {
+        auto y = x;
+        leaves.output_gate(y.data(), z.data(), length);
+        return y;
+    });
+    add("rotate", [=](const Leaves& leaves) {
+        auto y = random_values(2 * n, 4);
+        leaves.rotate(y.data(), x.data(), w.data(), length);
+        return y;
+    });
+    add("exp_minus", [=](const Leaves& leaves) {
+        std::vector<float> y(n);
+        leaves.exp_minus(z.data(), 1.5f, y.data(), length);
+        return y;
+    });
+    add("moe_combine", [=](const Leaves& leaves) {
+        const auto routed = random_values(3 * n, 5);
+        const float weights[] = {0.5f, 0.3f, 0.2f};
+        std::vector<float> y(n);
+        leaves.moe_combine(routed.data(), weights, 3, x.data(), 0.7f, y.data(), length);
+        return y;
+    });
+    add("causal_conv", [=](const Leaves& leaves) {
+        const auto u = random_values(5 * n, 6), taps = random_values(4 * n, 7);
+        auto state = random_values(3 * n, 8);
+        std::vector<float> y(5 * n);
+        leaves.causal_conv({length, u.data(), taps.data(), state.data(), y.data(), length, 5, 4});
+        y.insert(y.end(), state.begin(), state.end());
+        return y;
+    });
+    add("delta_rule",
+        [=](const Leaves& leaves) { return rule_output(leaves, length, length < 16 ? length : 16); });
+    for (const KvRowType type : {KvRowType::f32, KvRowType::f16})
+        for (const int n_rows : {1, 2, 37, kKvPageRows})
+            add("attend_page",
+                [=](const Leaves& leaves) { return page_output(leaves, type, length, n_rows); });
+    return cases;
+}
+
+TEST(LeavesTest, EveryInstructionSetGivesTheBitsOfPlainCode) {
+    for (const std::size_t n : {1u, 7u, 8u, 12u, 20u, 128u})
+        for (const Case& c : cases_of_length(n)) {
+            SCOPED_TRACE(std::string(c.name) + " " + std::to_string(n));
+            const auto want = c.run(cpu_leaves(CpuIsa::scalar));
+            for (const CpuIsa isa : cpu_isas()) {
+                const auto have = c.run(cpu_leaves(isa));
+                ASSERT_EQ(have.size(), want.size());
+                EXPECT_EQ(std::memcmp(have.data(), want.data(), want.size() * sizeof(float)), 0)
+                    << cpu_isa_name(isa);
+            }
+        }
+}
+
+TEST(LeavesTest, ExpIsWithinTwoUnitsInTheLastPlace) {
+    std::vector<float> x;
+    for (float v = -87; v < 88.7f; v += 0.00371f) x.push_back(v);
+    for (const CpuIsa isa : cpu_isas()) {
+        std::vector<float> y(x.size());
+        cpu_leaves(isa).exp_minus(x.data(), 0, y.data(), static_cast<std::int64_t>(x.size()));
+        for (std::size_t i = 0; i < x.size(); ++i)
+            ASSERT_NEAR(y[i] / std::exp(static_cast<double>(x[i])), 1, 2.4e-7) << x[i];
+    }
+}
+
+TEST(LeavesTest, ExpEndsInZeroAndInfinityAndKeepsNaN) {
+    for (const CpuIsa isa : cpu_isas()) {
+        const float x[] = {-kInf, -1000, -104, 0, 89, 1000, kInf, std::numeric_limits<float>::quiet_NaN()};
+        float y[8];
+        cpu_leaves(isa).exp_minus(x, 0, y, 8);
+        for (int i = 0; i < 3; ++i) EXPECT_EQ(y[i], 0) << x[i];
+        EXPECT_EQ(y[3], 1);
+        for (int i = 4; i < 7; ++i) EXPECT_EQ(y[i], kInf) << x[i];
+        EXPECT_TRUE(std::isnan(y[7]));
+    }
+}
+
+TEST(F64MathTest, AgreesWithTheLibrary) {
+    for (double x = -700; x < 700; x += 0.317) ASSERT_NEAR(f64::exp(x) / std::exp(x), 1, 4e-15) << x;
+    for (double x = 1e-300; x < 1e300; x *= 1.7)
+        ASSERT_NEAR(f64::log(x), std::log(x), 1e-15 * std::fabs(std::log(x)) + 4e-16) << x;
+    for (double x = 1e-18; x < 1e9; x *= 1.3) ASSERT_NEAR(f64::log1p(x) / std::log1p(x), 1, 4e-15) << x;
+    for (double x = -300000; x < 300000; x += 7.77) {
+        ASSERT_NEAR(f64::sin_cos(x).sin, std::sin(x), 1e-14) << x;
+        ASSERT_NEAR(f64::sin_cos(x).cos, std::cos(x), 1e-14) << x;
+    }
+    EXPECT_EQ(f64::exp(-1000), 0);
+    EXPECT_EQ(f64::exp(1000), std::numeric_limits<double>::infinity());
+    EXPECT_EQ(f64::sin_cos(0).cos, 1);
+}
+
+}  // namespace
+}  // namespace pantheon::kernels::test
