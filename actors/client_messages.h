@@ -174,6 +174,8 @@ struct Inbound {
     Identity who;
     RequestId id;
     Request request;
+    /// Held as long as the request waits for its turn; the port reads no further while too many are held.
+    std::shared_ptr<const void> in_flight = nullptr;
 };
 /// The connection is known to be gone: all it asked for may be cancelled.
 struct ClientGone {

@@ -124,6 +124,7 @@ void GatewayState::submit(const Inbound& inbound) {
     job->who = inbound.who;
     job->received = Clock::now();
     job->request = std::make_shared<const Request>(inbound.request);
+    job->in_flight = inbound.in_flight;
     if (!table.add({job, Entry::Phase::preparing, {}, {}, 0}))
         return send_error(
             inbound, Error(Code::invalid_argument,
@@ -184,7 +185,8 @@ void GatewayState::send_status(const Inbound& inbound) {
         if (entry->job->who.uid == inbound.who.uid && entry->job->who.curve_key == inbound.who.curve_key)
             own.push_back(
                 {entry->job->reply.id, std::string(phase_name(entry->phase)), age_ms(entry->job->received)});
-    const auto answer = [this, client = inbound.client, id = inbound.id, own](const EngineSnapshot& engine) {
+    const auto answer = [this, client = inbound.client, id = inbound.id, in_flight = inbound.in_flight,
+                         own](const EngineSnapshot& engine) {
         const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - daemon_started);
         port->send(client, id,
                    ResultEvent{status_report(*settings, engine, is_draining, uptime.count(), own)});
@@ -242,7 +244,7 @@ void GatewayState::fail_entry(const JobPtr& job, const Error& error) {
     // Only a request that was accepted gets a done; the text worker accepts nothing, score has no accepted.
     const Entry* entry = table.find(job->ticket);
     const bool was_accepted = entry && entry->phase != Entry::Phase::preparing &&
-                              std::holds_alternative<GenerateRequest>(*job->request);
+                              job->prepared->kind == Prepared::Kind::generate;
     if (was_accepted) {
         DoneEvent done;
         done.finish = "error";

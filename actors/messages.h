@@ -57,7 +57,8 @@ struct Job {
     Respondent reply;
     Identity who;
     Clock::time_point received;
-    std::shared_ptr<const Request> request;    // generate or score, as decoded
+    std::shared_ptr<const Request> request;    // as decoded; dropped once it is prepared
+    std::shared_ptr<const void> in_flight;     // Inbound's, dropped with it
     std::shared_ptr<const Prepared> prepared;  // set by the text worker
     bool is_resubmitted = false;  // was accepted before a scheduler was replaced: accept silently
 };

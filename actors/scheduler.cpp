@@ -189,6 +189,7 @@ void SchedulerState::on_step_done(const StepDone& done) {
     kv_pool_bytes = done.kv_pool_bytes;
     StepDone step = done;
     for (RunResult& result : step.runs) apply(result, now);
+    end_expired(now);
     dispatch();
 }
 
@@ -417,24 +418,24 @@ void SchedulerState::arm_tick() {
     self->delayed_send(self, kTick, Tick{});
 }
 
+void SchedulerState::end_expired(Clock::time_point now) {
+    for (const JobPtr& job : queue.remove_expired(now)) finish_unbound(job, "deadline", deadline_error());
+    for (const auto& sequence : slots)
+        if (sequence && sequence->job->prepared->deadline && *sequence->job->prepared->deadline <= now)
+            cancel({sequence->job->ticket, "deadline", deadline_error()});
+}
+
 void SchedulerState::tick() {
     is_tick_pending = false;
-    const Clock::time_point now = Clock::now();
-    for (const JobPtr& job : queue.remove_expired(now)) finish_unbound(job, "deadline", deadline_error());
-    bool is_busy = !queue.is_empty() || step_in_flight.has_value();
-    for (const auto& sequence : slots) {
-        if (!sequence) continue;
-        is_busy = true;
-        if (sequence->job->prepared->deadline && *sequence->job->prepared->deadline <= now)
-            cancel({sequence->job->ticket, "deadline", deadline_error()});
-    }
+    end_expired(Clock::now());
     if (is_hanging() && !is_hang_reported) {
         is_hang_reported = true;
         log_error(name, "the step under way has taken longer than die.hang_ms (" +
                             std::to_string(settings->limits.hang.count()) + ")");
     }
     report_progress();
-    if (is_busy) arm_tick();
+    const bool has_busy_slot = std::any_of(slots.begin(), slots.end(), [](const auto& s) { return s.has_value(); });
+    if (has_busy_slot || !queue.is_empty() || step_in_flight) arm_tick();
 }
 
 /// Tells every client whose stream has nothing to say yet how far its request is. Also how a client that is

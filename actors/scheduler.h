@@ -92,6 +92,7 @@ struct SchedulerState {
     RunningSequence* find(TicketId ticket, SlotId* slot = nullptr);
     void report_progress();
     void arm_tick();
+    void end_expired(Clock::time_point now);
     std::int64_t retry_after_ms() const;
     void take_early_credit(RunningSequence& sequence);
     void bind_on_die(std::size_t index);

@@ -34,6 +34,8 @@ void TextWorkerState::prepare(const JobPtr& job) {
     if (!prepared) return refuse(*job, prepared.error());
 
     auto ready = std::make_shared<Job>(*job);
+    ready->request.reset();
+    ready->in_flight.reset();
     ready->prepared = std::make_shared<const Prepared>(*std::move(prepared));
     self->send(wiring->scheduler, JobPtr(std::move(ready)));
 }

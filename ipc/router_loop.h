@@ -32,6 +32,10 @@ struct RouterCounts {
 /// To the sink go: Inbound for each request that could be decoded; ClientBacklog when more than max_unread
 /// events wait for a client, and again at half of that; ClientGone once for a connection that ended and
 /// of which the sink had a request. Messages that cannot be decoded are answered by the loop. While there is
+/// While 1,024 requests (64 MiB) that the sink was given have not been taken up (Inbound::in_flight), no more
+/// are read: ZeroMQ's queues fill, then the senders wait.
+///
+/// While there is
 /// no sink, up to 256 requests (32 MiB) are held back and then delivered first; further ones are answered
 /// `unavailable`.
 ///

@@ -145,9 +145,10 @@ const std::string& RouterSocket::endpoint() const {
     return impl_->endpoint;
 }
 
-void RouterSocket::wait(int extra_fd, std::chrono::milliseconds timeout) {
+void RouterSocket::wait(int extra_fd, std::chrono::milliseconds timeout, bool takes_messages) {
     check_thread();
-    zmq_pollitem_t items[] = {{impl_->router.handle(), 0, ZMQ_POLLIN, 0},
+    const short events = takes_messages ? ZMQ_POLLIN : 0;
+    zmq_pollitem_t items[] = {{impl_->router.handle(), 0, events, 0},
                               {impl_->monitor.handle(), 0, ZMQ_POLLIN, 0},
                               {nullptr, extra_fd, ZMQ_POLLIN, 0},
                               {impl_->gate ? impl_->gate->handle() : nullptr, 0, ZMQ_POLLIN, 0}};

@@ -46,8 +46,8 @@ class RouterSocket {
     const std::string& endpoint() const;
 
     /// Waits until a message, a lost connection or `extra_fd` needs attention, at most `timeout` (negative:
-    /// for ever).
-    void wait(int extra_fd, std::chrono::milliseconds timeout);
+    /// for ever). With `takes_messages` false a waiting message does not end the wait.
+    void wait(int extra_fd, std::chrono::milliseconds timeout, bool takes_messages = true);
 
     struct Received {
         std::string zmq_id;

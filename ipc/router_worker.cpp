@@ -43,7 +43,9 @@ RouterWorker::RouterWorker(RouterShared& shared, RouterSocket& socket)
 
 void RouterWorker::run() {
     while (!shared_.is_stopping.load()) {
-        socket_.wait(shared_.outbox.fd(), n_waiting_clients_ > 0 ? retry_ : milliseconds(-1));
+        const bool is_full = in_flight_.is_full();
+        const milliseconds timeout = is_full ? kFirstRetry : n_waiting_clients_ > 0 ? retry_ : milliseconds(-1);
+        socket_.wait(shared_.outbox.fd(), timeout, /*takes_messages=*/!is_full);
         shared_.add(RouterCount::wakeups);
         turn();
     }
@@ -224,7 +226,8 @@ RouterWorker::Connection& RouterWorker::connection_of(const RouterSocket::Receiv
 
 void RouterWorker::receive_batch() {
     std::size_t n_bytes = 0;
-    for (int n = 0; n < kMaxBatchMessages && n_bytes < kMaxBatchBytes; ++n) {
+    // What is not read stays with ZeroMQ and its high-water mark, which in the end stops the senders.
+    for (int n = 0; n < kMaxBatchMessages && n_bytes < kMaxBatchBytes && !in_flight_.is_full(); ++n) {
         auto message = socket_.receive();
         if (!message) return;
         shared_.add(RouterCount::received);
@@ -289,7 +292,8 @@ void RouterWorker::hand_over(Connection& from, DecodedRequest decoded, std::size
         ++n_held_;
         n_held_bytes_ += n_bytes;
     }
-    Inbound inbound{routing_id_of(from.serial), from.who, std::move(decoded.id), std::move(decoded.request)};
+    Inbound inbound{routing_id_of(from.serial), from.who, std::move(decoded.id), std::move(decoded.request),
+                    in_flight_.enter(n_bytes)};
     if (sink)
         give(*sink, from, std::move(inbound));
     else

@@ -57,6 +57,34 @@ struct RouterShared {
     std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(RouterCount::n)> counts_{};
 };
 
+/// Requests that the sink has been given and the actors have not yet taken up. Without a bound on them a flood
+/// of requests, each cheap to send, would fill the actors' mailboxes.
+class InFlight {
+  public:
+    /// Counts a request until the last copy of the result is gone, on whatever thread that happens.
+    std::shared_ptr<const void> enter(std::size_t n_bytes) {
+        totals_->n_requests.fetch_add(1, std::memory_order_relaxed);
+        totals_->n_bytes.fetch_add(n_bytes, std::memory_order_relaxed);
+        return std::shared_ptr<const void>(nullptr, [totals = totals_, n_bytes](const void*) {
+            totals->n_requests.fetch_sub(1, std::memory_order_relaxed);
+            totals->n_bytes.fetch_sub(n_bytes, std::memory_order_relaxed);
+        });
+    }
+    bool is_full() const {
+        return totals_->n_requests.load(std::memory_order_relaxed) >= kMaxRequests ||
+               totals_->n_bytes.load(std::memory_order_relaxed) >= kMaxBytes;
+    }
+
+  private:
+    static constexpr std::size_t kMaxRequests = 1024;
+    static constexpr std::size_t kMaxBytes = 64u << 20;
+    struct Totals {
+        std::atomic<std::size_t> n_requests{0};
+        std::atomic<std::size_t> n_bytes{0};
+    };
+    std::shared_ptr<Totals> totals_ = std::make_shared<Totals>();  // the requests may outlive the loop
+};
+
 /// Used by one thread, the one that opened the socket.
 class RouterWorker {
   public:
@@ -116,6 +144,7 @@ class RouterWorker {
 
     RouterShared& shared_;
     RouterSocket& socket_;
+    InFlight in_flight_;
     std::vector<Outgoing> batch_;
     std::unordered_map<std::uint64_t, Connection> connections_;
     std::unordered_map<std::string, std::uint64_t> by_zmq_id_;

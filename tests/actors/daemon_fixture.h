@@ -73,7 +73,7 @@ class DaemonTest : public ::testing::Test {
     }
 
     void deliver(const RoutingId& client, const RequestId& id, Request request, std::uint32_t uid = 1000) {
-        port->deliver(Inbound{client, Identity{uid, 1, ""}, id, std::move(request)});
+        port->deliver(Inbound{client, Identity{uid, 1, ""}, id, std::move(request), nullptr});
     }
 
     static GenerateRequest greedy(std::vector<TokenId> prompt, std::int64_t max_tokens = 40) {

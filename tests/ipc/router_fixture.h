@@ -24,9 +24,12 @@ constexpr std::chrono::milliseconds kPatience{10'000};
 /// A sink that keeps every event and lets a test wait for what it expects.
 class Recorder {
   public:
-    std::function<void(PortEvent)> sink() {
-        return [this](PortEvent event) {
+    /// With `takes_up_at_once` false the requests go on counting as waiting until they are destroyed.
+    std::function<void(PortEvent)> sink(bool takes_up_at_once = true) {
+        return [this, takes_up_at_once](PortEvent event) {
             const std::lock_guard lock(mutex_);
+            if (auto* inbound = std::get_if<Inbound>(&event); inbound && takes_up_at_once)
+                inbound->in_flight.reset();
             events_.push_back(std::move(event));
             changed_.notify_all();
         };

@@ -196,6 +196,23 @@ TEST_F(RouterLoopTest, CutsOffAClientThatOnlyAsks) {
     EXPECT_EQ(loop->counts().n_cut, 1u);
 }
 
+TEST_F(RouterLoopTest, ReadsNoFurtherWhileTooManyRequestsWait) {
+    constexpr std::uint64_t kSent = 6'000;
+    auto loop = start();
+    loop->set_sink(recorder_.sink(/*takes_up_at_once=*/false));
+    RawClient client(context_, loop->endpoint());
+    for (std::uint64_t i = 0; i < kSent; ++i) client.ask(RequestId(i), PingRequest{});
+    std::uint64_t n_seen = 0;
+    while (n_seen < loop->counts().n_received || n_seen == 0) {
+        n_seen = loop->counts().n_received;
+        std::this_thread::sleep_for(100ms);
+    }
+    EXPECT_LT(n_seen, 2'000u);
+    // Taken up one by one, in order, all of them come.
+    for (std::uint64_t i = 0; i < kSent; ++i) ASSERT_EQ(recorder_.expect<Inbound>().id, RequestId(i));
+    EXPECT_EQ(loop->counts().n_received, kSent);
+}
+
 TEST_F(RouterLoopTest, GivesAReqClientExactlyOneReply) {
     auto loop = start();
     loop->set_sink(recorder_.sink());
