@@ -112,7 +112,8 @@ void GatewayState::submit(const Inbound& inbound) {
     const bool is_engine_work = std::holds_alternative<GenerateRequest>(inbound.request) ||
                                 std::holds_alternative<ScoreRequest>(inbound.request);
     if (is_engine_work && is_draining)
-        return send_error(inbound, Error(Code::unavailable, "the daemon is shutting down"));
+        return send_error(inbound,
+                          Error(Code::unavailable, "the daemon is draining: it takes no new requests"));
     if (table.count_of(inbound.client) >= settings->limits.per_client)
         return send_error(inbound,
                           Error(Code::resource_exhausted, "this connection has " +
@@ -243,8 +244,8 @@ void GatewayState::on_finished(TicketId ticket) {
 void GatewayState::fail_entry(const JobPtr& job, const Error& error) {
     // Only a request that was accepted gets a done; the text worker accepts nothing, score has no accepted.
     const Entry* entry = table.find(job->ticket);
-    const bool was_accepted = entry && entry->phase != Entry::Phase::preparing &&
-                              job->prepared->kind == Prepared::Kind::generate;
+    const bool was_accepted =
+        entry && entry->phase != Entry::Phase::preparing && job->prepared->kind == Prepared::Kind::generate;
     if (was_accepted) {
         DoneEvent done;
         done.finish = "error";
@@ -339,6 +340,8 @@ void GatewayState::reconcile() {
 void GatewayState::begin_drain(std::optional<std::chrono::milliseconds> timeout) {
     is_draining = true;
     drain_deadline = Clock::now() + timeout.value_or(settings->limits.drain);
+    log_info(name,
+             "draining: " + std::to_string(table.size()) + " live requests may finish, new ones are refused");
     arm_tick();
 }
 
@@ -366,7 +369,7 @@ void GatewayState::tick() {
     if (drain_deadline && now >= *drain_deadline) {
         drain_deadline.reset();
         for (Entry* entry : table.all())
-            cancel_entry(*entry, "cancelled", Error(Code::unavailable, "the daemon is shutting down"));
+            cancel_entry(*entry, "cancelled", Error(Code::unavailable, "the daemon is stopping"));
     }
     if (!stalled.empty() || drain_deadline || is_reconcile_due) arm_tick();
 }

@@ -434,7 +434,8 @@ void SchedulerState::tick() {
                             std::to_string(settings->limits.hang.count()) + ")");
     }
     report_progress();
-    const bool has_busy_slot = std::any_of(slots.begin(), slots.end(), [](const auto& s) { return s.has_value(); });
+    const bool has_busy_slot =
+        std::any_of(slots.begin(), slots.end(), [](const auto& s) { return s.has_value(); });
     if (has_busy_slot || !queue.is_empty() || step_in_flight) arm_tick();
 }
 

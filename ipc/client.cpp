@@ -1,5 +1,7 @@
 #include "ipc/client.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -49,7 +51,8 @@ std::vector<std::string> default_endpoints() {
 struct Client::Impl {
     std::string endpoint;
     std::unique_ptr<ClientSocket> socket;
-    std::uint64_t last_id = 0;
+    // Different in every process, so that `cancel` can tell the requests of one user apart.
+    std::uint64_t last_id = static_cast<std::uint64_t>(::getpid()) * 1000;
 
     Result<std::uint64_t> ask(const Request& request) {
         const std::uint64_t id = ++last_id;

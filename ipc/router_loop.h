@@ -31,13 +31,13 @@ struct RouterCounts {
 ///
 /// To the sink go: Inbound for each request that could be decoded; ClientBacklog when more than max_unread
 /// events wait for a client, and again at half of that; ClientGone once for a connection that ended and
-/// of which the sink had a request. Messages that cannot be decoded are answered by the loop. While there is
+/// of which the sink had a request. Messages that cannot be decoded are answered by the loop.
+///
 /// While 1,024 requests (64 MiB) that the sink was given have not been taken up (Inbound::in_flight), no more
 /// are read: ZeroMQ's queues fill, then the senders wait.
 ///
-/// While there is
-/// no sink, up to 256 requests (32 MiB) are held back and then delivered first; further ones are answered
-/// `unavailable`.
+/// While there is no sink, up to 256 requests (32 MiB) are held back and then delivered first; further ones are
+/// answered `unavailable`.
 ///
 /// A client that keeps asking without ever reading (UnreadQueue::kSlack beyond max_unread) is cut off: its
 /// replies are discarded, the sink hears ClientGone, and the next thing it can read is one error with id nil;

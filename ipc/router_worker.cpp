@@ -44,7 +44,9 @@ RouterWorker::RouterWorker(RouterShared& shared, RouterSocket& socket)
 void RouterWorker::run() {
     while (!shared_.is_stopping.load()) {
         const bool is_full = in_flight_.is_full();
-        const milliseconds timeout = is_full ? kFirstRetry : n_waiting_clients_ > 0 ? retry_ : milliseconds(-1);
+        const milliseconds timeout = is_full                  ? kFirstRetry
+                                     : n_waiting_clients_ > 0 ? retry_
+                                                              : milliseconds(-1);
         socket_.wait(shared_.outbox.fd(), timeout, /*takes_messages=*/!is_full);
         shared_.add(RouterCount::wakeups);
         turn();

@@ -57,8 +57,8 @@ struct RouterShared {
     std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(RouterCount::n)> counts_{};
 };
 
-/// Requests that the sink has been given and the actors have not yet taken up. Without a bound on them a flood
-/// of requests, each cheap to send, would fill the actors' mailboxes.
+/// Requests that the sink has been given and the actors have not yet taken up. Without a bound on them a
+/// flood of requests, each cheap to send, would fill the actors' mailboxes.
 class InFlight {
   public:
     /// Counts a request until the last copy of the result is gone, on whatever thread that happens.

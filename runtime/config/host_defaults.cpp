@@ -78,7 +78,7 @@ Environment process_environment() {
     };
 }
 
-std::optional<std::string> default_endpoint(const Environment& env) {
+std::string default_endpoint(const Environment& env) {
     const auto user_dir = env("XDG_RUNTIME_DIR");
     // systemd sets RUNTIME_DIRECTORY for its services; below XDG_RUNTIME_DIR it was a user's own manager.
     // INVOCATION_ID alone says less: shells of a desktop inherit one.
@@ -86,8 +86,7 @@ std::optional<std::string> default_endpoint(const Environment& env) {
     if (runtime_directory && !(user_dir && runtime_directory->starts_with(*user_dir)))
         return std::string(kServiceEndpoint);
     if (user_dir) return "ipc://" + *user_dir + "/pantheond.sock";
-    if (env("INVOCATION_ID")) return std::string(kServiceEndpoint);
-    return std::nullopt;
+    return std::string(kServiceEndpoint);
 }
 
 std::int64_t physical_cores(const std::vector<int>& cpus, const std::string& root) {

@@ -12,9 +12,9 @@
 namespace pantheon::config {
 
 struct HostDefaults {
-    std::string model_path;               // the embedded model's place below the install prefix
-    std::optional<std::string> endpoint;  // nothing: no sensible place for a socket
-    std::int64_t n_cores = 1;             // physical cores that affinity and cgroup allow
+    std::string model_path;    // the embedded model's place below the install prefix
+    std::string endpoint;      // where to listen
+    std::int64_t n_cores = 1;  // physical cores that affinity and cgroup allow
 };
 
 HostDefaults host_defaults();
@@ -26,9 +26,9 @@ Environment process_environment();
 /// Where the system service listens.
 inline constexpr std::string_view kServiceEndpoint = "ipc:///run/pantheon/pantheond.sock";
 
-/// Where the daemon listens unless told otherwise: kServiceEndpoint for a service of the system's systemd,
-/// else $XDG_RUNTIME_DIR/pantheond.sock, else nothing.
-std::optional<std::string> default_endpoint(const Environment& env);
+/// Where the daemon listens unless told otherwise: below $XDG_RUNTIME_DIR when a user starts it, else
+/// kServiceEndpoint, as a system service and where there is no such directory (a container, a root shell).
+std::string default_endpoint(const Environment& env);
 
 /// Distinct physical cores among `cpus` (siblings of a core count once; a CPU without topology files counts
 /// as a core), by the files below `root` + "/sys/devices/system/cpu".

@@ -55,11 +55,7 @@ Status auto_model_path(Config& config, std::size_t, const HostDefaults& host) {
 }
 
 Status auto_endpoint(Config& config, std::size_t, const HostDefaults& host) {
-    if (!host.endpoint)
-        return Error(
-            Code::failed_precondition,
-            "no default here: this is no service of systemd and $XDG_RUNTIME_DIR is not set; set the key");
-    config.ipc.endpoint = *host.endpoint;
+    config.ipc.endpoint = host.endpoint;
     return {};
 }
 

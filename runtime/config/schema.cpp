@@ -57,8 +57,8 @@ const KeyRow kRows[] = {
      .field = at<&Config::ipc, &IpcSection::endpoint>,
      .fallback = "\"auto\"",
      .help = "where clients connect",
-     .auto_meaning = "ipc:///run/pantheon/pantheond.sock as a system service, else "
-                     "ipc://$XDG_RUNTIME_DIR/pantheond.sock",
+     .auto_meaning = "ipc://$XDG_RUNTIME_DIR/pantheond.sock when a user starts it, else "
+                     "ipc:///run/pantheon/pantheond.sock",
      .apply_auto = auto_endpoint,
      .check = check_endpoint},
     {.path = "ipc.max_unread",

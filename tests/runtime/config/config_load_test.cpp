@@ -245,17 +245,6 @@ TEST(ConfigLoadTest, ValuesEqualToTheDefaultOfALaterFeatureAreTaken) {
         "'off'\n");
 }
 
-TEST(ConfigLoadTest, AMissingDefaultEndpointIsAProblemOnlyWhenItIsNeeded) {
-    HostDefaults host = test_host();
-    host.endpoint.reset();
-    const ConfigLoad without = load_config_text("", "f.toml", host);
-    EXPECT_THAT(without.report(),
-                testing::StartsWith("f.toml: failed_precondition: ipc.endpoint: no default here"));
-    EXPECT_THAT(load_config_text("", "", host).report(),
-                testing::StartsWith("defaults: failed_precondition: "));
-    EXPECT_TRUE(load_config_text("ipc.endpoint = 'ipc:///x'\n", "f.toml", host).is_ok());
-}
-
 TEST(ConfigLoadTest, ASocketPathTooLongForTheKernelIsRefused) {
     const std::string fits(107, 'x');
     EXPECT_TRUE(load("ipc.endpoint = 'ipc://" + fits + "'\n").is_ok());

@@ -23,7 +23,7 @@ Environment environment(std::map<std::string, std::string, std::less<>> variable
 TEST(HostDefaultsTest, TheEndpointFollowsHowTheDaemonWasStarted) {
     const std::string service(kServiceEndpoint);
     const std::string user = "ipc:///run/user/7/pantheond.sock";
-    EXPECT_EQ(default_endpoint(environment({})), std::nullopt);
+    EXPECT_EQ(default_endpoint(environment({})), service);
     EXPECT_EQ(default_endpoint(environment({{"INVOCATION_ID", "a"}})), service);
     EXPECT_EQ(default_endpoint(environment({{"RUNTIME_DIRECTORY", "/run/pantheon"}})), service);
     EXPECT_EQ(default_endpoint(environment({{"XDG_RUNTIME_DIR", "/run/user/7"}})), user);
