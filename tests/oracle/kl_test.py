@@ -62,11 +62,11 @@ def mean_ratio(pairs):
 
 
 def lower_bound(pairs, rng):
-    """The 5th percentile of the ratio when runs of positions are drawn anew, pairs kept together."""
+    """The lower end of the 95 % interval of the ratio when runs of positions are drawn anew, pairs kept together."""
     runs = [pairs[i : i + RUN] for i in range(0, len(pairs), RUN)]
     sums = [(math.fsum(p[0] for p in run), math.fsum(p[1] for p in run)) for run in runs]
     ratios = sorted(mean_ratio(rng.choices(sums, k=len(sums))) for _ in range(N_RESAMPLES))
-    return ratios[N_RESAMPLES // 20]
+    return ratios[N_RESAMPLES // 40]
 
 
 class Scorer:
