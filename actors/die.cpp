@@ -8,10 +8,10 @@ namespace pantheon::actors {
 namespace {
 
 /// What the runs of a plan ask of the executor.
-std::vector<model::StepRun> to_step_runs(const StepPlan& plan) {
+std::vector<model::StepRun> to_step_runs(std::span<const PlannedRun> plan) {
     std::vector<model::StepRun> runs;
-    runs.reserve(plan.runs.size());
-    for (const PlannedRun& planned : plan.runs) {
+    runs.reserve(plan.size());
+    for (const PlannedRun& planned : plan) {
         const auto logits = planned.kind == RunKind::sample  ? model::WantLogits::last
                             : planned.kind == RunKind::score ? model::WantLogits::all
                                                              : model::WantLogits::none;
@@ -44,46 +44,67 @@ void DieState::release(const ReleaseSlot& message) {
     slots.erase(message.slot);
 }
 
+/// What came out of one run whose rows of logits begin at `row`; moves `row` past them.
+RunResult DieState::read_out(const PlannedRun& run, const model::StepLogits& logits, std::int64_t& row) {
+    RunResult result;
+    result.slot = run.slot;
+    SlotSampling& slot = slots.at(run.slot);
+    remember(slot.recent, run.tokens);
+    if (run.kind == RunKind::sample) {
+        auto drawn = model::sample(logits.row(row++), slot.params, slot.recent, run.sample_index,
+                                   settings->text.tokenizer->never_sampled(), slot.n_top);
+        result.is_finite = drawn.is_finite;
+        result.token = drawn.token;
+        if (drawn.is_finite && drawn.token < 0) result.error = "logit_bias leaves no token to draw";
+        result.logprob = drawn.logprob;
+        result.top = std::move(drawn.top);
+    } else if (run.kind == RunKind::score) {
+        for (const TokenId target : run.targets) {
+            const auto values = logits.row(row++);
+            const double norm = model::log_sum_exp(values);
+            result.scored.push_back(values[static_cast<std::size_t>(target)] - norm);
+            result.is_finite = result.is_finite && result.scored.back() == result.scored.back();
+            result.scored_top.push_back(model::top_logprobs(values, run.n_top, norm));
+        }
+    }
+    return result;
+}
+
+/// Steps these runs together, or, when that fails, each by itself: a step that fails has changed no slot, and
+/// what is wrong with one slot must not end the others.
+void DieState::step_runs(std::span<const PlannedRun> planned, std::vector<RunResult>& results) {
+    if (planned.empty()) return;
+    auto logits = executor->step(to_step_runs(planned));
+    if (logits) {
+        std::int64_t row = 0;
+        for (const PlannedRun& run : planned) results.push_back(read_out(run, *logits, row));
+    } else if (planned.size() == 1) {
+        RunResult failed;
+        failed.slot = planned.front().slot;
+        failed.error = logits.error().to_string();
+        results.push_back(std::move(failed));
+    } else {
+        for (std::size_t i = 0; i < planned.size(); ++i) step_runs(planned.subspan(i, 1), results);
+    }
+}
+
 StepDone DieState::step(const StepPlan& plan) {
     const Clock::time_point start = Clock::now();
     StepDone done;
     done.step = plan.step;
-    for (const PlannedRun& run : plan.runs) done.n_rows += static_cast<std::int64_t>(run.tokens.size());
-
-    const std::vector<model::StepRun> runs = to_step_runs(plan);
-    auto logits = executor->step(runs);
-    std::int64_t row = 0;
+    std::vector<PlannedRun> bound;
     for (const PlannedRun& run : plan.runs) {
-        RunResult result;
-        result.slot = run.slot;
-        const auto slot = slots.find(run.slot);
-        if (!logits) {
-            result.error = logits.error().to_string();
-        } else if (slot == slots.end()) {
-            result.error = "internal: the slot is not bound";
+        done.n_rows += static_cast<std::int64_t>(run.tokens.size());
+        if (slots.contains(run.slot)) {
+            bound.push_back(run);
         } else {
-            remember(slot->second.recent, run.tokens);
-            if (run.kind == RunKind::sample) {
-                auto drawn = model::sample(logits->row(row++), slot->second.params, slot->second.recent,
-                                           run.sample_index, settings->text.tokenizer->never_sampled(),
-                                           slot->second.n_top);
-                result.is_finite = drawn.is_finite;
-                result.token = drawn.token;
-                if (drawn.is_finite && drawn.token < 0) result.error = "logit_bias leaves no token to draw";
-                result.logprob = drawn.logprob;
-                result.top = std::move(drawn.top);
-            } else if (run.kind == RunKind::score) {
-                for (const TokenId target : run.targets) {
-                    const auto values = logits->row(row++);
-                    const double norm = model::log_sum_exp(values);
-                    result.scored.push_back(values[static_cast<std::size_t>(target)] - norm);
-                    result.is_finite = result.is_finite && result.scored.back() == result.scored.back();
-                    result.scored_top.push_back(model::top_logprobs(values, run.n_top, norm));
-                }
-            }
+            RunResult failed;
+            failed.slot = run.slot;
+            failed.error = "the slot could not be bound";
+            done.runs.push_back(std::move(failed));
         }
-        done.runs.push_back(std::move(result));
     }
+    step_runs(bound, done.runs);
     done.kv_used_bytes = executor->kv_used_bytes();
     done.kv_pool_bytes = executor->kv_pool_bytes();
     done.elapsed_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();

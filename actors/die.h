@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <unordered_map>
 
 #include "actors/messages.h"
@@ -24,6 +25,10 @@ struct DieState {
     void bind(const BindSlot& message);
     void release(const ReleaseSlot& message);
     StepDone step(const StepPlan& plan);
+
+  private:
+    void step_runs(std::span<const PlannedRun> planned, std::vector<RunResult>& results);
+    RunResult read_out(const PlannedRun& run, const model::StepLogits& logits, std::int64_t& row);
 };
 
 /// Makes the executor, has it pass its canary, tells the supervisor (DieReady), then steps. Spawn detached

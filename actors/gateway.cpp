@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <utility>
 
 #include "actors/status_report.h"
 
@@ -165,8 +166,10 @@ void GatewayState::on_backlog(const ClientBacklog& backlog) {
     } else {
         stalled.erase(backlog.client);
     }
+    // What is not in a slot yet is paused when it gets there, on_bound().
     for (Entry* entry : table.of_client(backlog.client))
-        send_to_holder(*entry, PauseTicket{entry->job->ticket, backlog.is_stalled});
+        if (entry->phase == Entry::Phase::bound)
+            self->send(wiring->scheduler, PauseTicket{entry->job->ticket, backlog.is_stalled});
 }
 
 void GatewayState::send_error(const Inbound& inbound, Error error) {
@@ -186,22 +189,25 @@ void GatewayState::send_status(const Inbound& inbound) {
         if (entry->job->who.uid == inbound.who.uid && entry->job->who.curve_key == inbound.who.curve_key)
             own.push_back(
                 {entry->job->reply.id, std::string(phase_name(entry->phase)), age_ms(entry->job->received)});
-    const auto answer = [this, client = inbound.client, id = inbound.id, in_flight = inbound.in_flight,
-                         own](const EngineSnapshot& engine) {
-        const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - daemon_started);
-        port->send(client, id,
-                   ResultEvent{status_report(*settings, engine, is_draining, uptime.count(), own)});
-    };
+    status_waiters.push_back({inbound, std::move(own)});
+    if (status_waiters.size() > 1) return;  // one snapshot answers all who ask meanwhile
     self->request(wiring->scheduler, kStatusTimeout, GetSnapshot{})
-        .then([answer](const SnapshotPtr& snapshot) { answer(*snapshot); },
-              [answer, this](const caf::error&) {
+        .then([this](const SnapshotPtr& snapshot) { answer_status(*snapshot); },
+              [this](const caf::error&) {
                   // The scheduler is being replaced: say what is known without it.
                   EngineSnapshot unknown;
                   unknown.state = "degraded";
                   unknown.n_slots = settings->engine.n_slots;
                   unknown.queue_limit = settings->limits.queue;
-                  answer(unknown);
+                  answer_status(unknown);
               });
+}
+
+void GatewayState::answer_status(const EngineSnapshot& engine) {
+    const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - daemon_started);
+    for (const StatusWaiter& waiter : std::exchange(status_waiters, {}))
+        port->send(waiter.inbound.client, waiter.inbound.id,
+                   ResultEvent{status_report(*settings, engine, is_draining, uptime.count(), waiter.own)});
 }
 
 // ---- tickets
@@ -284,6 +290,8 @@ void GatewayState::on_wiring(const WiringPtr& next) {
                 again->is_resubmitted = true;
                 self->send(wiring->scheduler, JobPtr(std::move(again)));
             }
+            if (stalled.contains(entry->job->reply.client))
+                self->send(wiring->scheduler, PauseTicket{entry->job->ticket, true});
             if (entry->cancel) self->send(wiring->scheduler, *entry->cancel);
         }
     }

@@ -5,6 +5,7 @@
 
 #include "actors/client_table.h"
 #include "actors/messages.h"
+#include "actors/status_report.h"
 
 namespace pantheon::actors {
 
@@ -18,6 +19,11 @@ struct GatewayState {
     WiringPtr wiring;
     ClientTable table;
     std::unordered_map<RoutingId, Clock::time_point> stalled;  // clients that do not read, since when
+    struct StatusWaiter {
+        Inbound inbound;
+        std::vector<RequestSummary> own;
+    };
+    std::vector<StatusWaiter> status_waiters;  // a snapshot for them is on its way
     bool is_draining = false;
     std::optional<Clock::time_point> drain_deadline;
     bool is_tick_pending = false;
@@ -52,6 +58,7 @@ struct GatewayState {
     void cancel(const Inbound& inbound, const CancelRequest& request);
     void add_credit(const Inbound& inbound, const CreditRequest& request);
     void send_status(const Inbound& inbound);
+    void answer_status(const EngineSnapshot& engine);
     void send_error(const Inbound& inbound, Error error);
     void cancel_entry(Entry& entry, std::string finish, std::optional<Error> error);
     void fail_entry(const JobPtr& job, const Error& error);

@@ -189,7 +189,7 @@ struct StepDone {
     std::uint64_t step = 0;
     std::int64_t n_rows = 0;
     double elapsed_ms = 0;
-    std::vector<RunResult> runs;  // in the order of the plan
+    std::vector<RunResult> runs;  // one for each of the plan
     std::uint64_t kv_used_bytes = 0;
     std::uint64_t kv_pool_bytes = 0;
 };

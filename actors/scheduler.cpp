@@ -72,11 +72,11 @@ std::optional<TokenId> RunningSequence::forced_token() const {
 void SchedulerState::submit(const JobPtr& job) {
     const bool is_score = job->prepared->kind == Prepared::Kind::score;
     if (queue.is_full() && !job->is_resubmitted) {
+        self->send(wiring->gateway, TicketFinished{job->ticket});
         job->reply.send(ErrorEvent{
             Error(Code::resource_exhausted,
                   "the queue is full: " + std::to_string(queue.size()) + " requests wait (scheduler.queue)"),
             retry_after_ms()});
-        self->send(wiring->gateway, TicketFinished{job->ticket});
         return;
     }
     if (!job->is_resubmitted && !is_score) {
@@ -99,6 +99,8 @@ std::int64_t SchedulerState::retry_after_ms() const {
 
 void SchedulerState::finish_unbound(const JobPtr& job, const std::string& finish,
                                     std::optional<Error> error) {
+    early_credit.erase(job->ticket);
+    self->send(wiring->gateway, TicketFinished{job->ticket});
     if (job->prepared->kind == Prepared::Kind::score) {
         job->reply.send(ErrorEvent{error.value_or(Error(Code::cancelled, "the request was cancelled")), {}});
     } else {
@@ -109,7 +111,6 @@ void SchedulerState::finish_unbound(const JobPtr& job, const std::string& finish
         done.timings.queue_ms = static_cast<double>(age_ms(job->received));
         job->reply.send(std::move(done));
     }
-    self->send(wiring->gateway, TicketFinished{job->ticket});
 }
 
 void SchedulerState::dispatch() {

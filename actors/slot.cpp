@@ -68,7 +68,7 @@ void SlotState::Sequence::send_pieces(std::vector<model::OutputPiece> pieces, co
             event.token = message->token;
             if (job->prepared->n_top >= 0 && !message->is_forced) {
                 event.logprob = message->logprob;
-                event.top = to_entries(message->top);
+                if (job->prepared->n_top > 0) event.top = to_entries(message->top);
             }
         }
         is_first = false;
@@ -131,10 +131,11 @@ SlotActor::behavior_type slot(SlotActor::stateful_pointer<SlotState> self, SlotI
     // die before it was reported free knows that the client has not been answered.
     const auto finish = [self](const std::string& reason, const std::optional<Error>& error) {
         SlotState& state = self->state;
-        state.sequence->finish(reason, error);
         const TicketId ticket = state.sequence->job->ticket;
-        state.sequence.reset();
+        // Before the client hears of it: it may use the id again at once.
         if (state.wiring) self->send(state.wiring->gateway, TicketFinished{ticket});
+        state.sequence->finish(reason, error);
+        state.sequence.reset();
         if (auto up = state.scheduler.lock()) self->send(up, SlotFreed{state.id, ticket});
     };
     const auto is_current = [self](TicketId ticket) {

@@ -5,14 +5,15 @@
 namespace pantheon::actors {
 
 void TextWorkerState::refuse(const Job& job, const Error& error) {
+    self->send(wiring->gateway,
+               TicketFinished{job.ticket});  // first: the id is free once the client reads this
     job.reply.send(ErrorEvent{error, {}});
-    self->send(wiring->gateway, TicketFinished{job.ticket});
 }
 
 void TextWorkerState::answer(const Job& job, const Result<Json>& result) {
     if (!result) return refuse(job, result.error());
-    job.reply.send(ResultEvent{*result});
     self->send(wiring->gateway, TicketFinished{job.ticket});
+    job.reply.send(ResultEvent{*result});
 }
 
 void TextWorkerState::prepare(const JobPtr& job) {

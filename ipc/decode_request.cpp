@@ -5,6 +5,7 @@
 
 #include "ipc/codec.h"
 #include "ipc/fields.h"
+#include "ipc/find_id.h"
 #include "ipc/limits.h"
 #include "ipc/msgpack_tree.h"
 
@@ -248,8 +249,11 @@ std::optional<RequestId> id_in(const Json& root) {
 DecodeOutcome decode_request(std::string_view frame) noexcept {
     try {
         Json root;
-        if (auto status = parse_map(frame, kRequestLimits, root); !status)
-            return RefusedRequest{id_in(root), std::move(status).error()};
+        if (auto status = parse_map(frame, kRequestLimits, root); !status) {
+            // Parsing ended at the bad value; the id may stand behind it.
+            auto id = id_in(root);
+            return RefusedRequest{id ? id : find_id(frame), std::move(status).error()};
+        }
         Result<Request> request = read_request(root);
         if (!request) return RefusedRequest{id_in(root), std::move(request).error()};
         return DecodedRequest{*id_in(root), std::move(request).value()};

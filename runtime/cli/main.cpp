@@ -2,12 +2,14 @@
 #include <exception>
 
 #include "runtime/base/log.h"
+#include "runtime/base/standard_streams.h"
 #include "runtime/cli/commands.h"
 #include "runtime/cli/console.h"
 #include "runtime/cli/parser.h"
 
 int main(int argc, char** argv) {
     using namespace pantheon::cli;
+    pantheon::reserve_standard_streams();
     handle_interrupts(OnInterrupt::exit_at_once);
     pantheon::set_log_level(pantheon::LogLevel::warning);
     try {

@@ -75,6 +75,8 @@ Status check_endpoint(Config& config, std::size_t) {
     const std::string_view path = std::string_view(endpoint).substr(6);
     if (path.empty() || path == "*")
         return Error(Code::invalid_argument, quote_toml(endpoint) + ": the path is missing");
+    if (path.front() != '/')
+        return Error(Code::invalid_argument, quote_toml(endpoint) + ": the path is not absolute");
     if (path.size() > kMaxSocketPath)
         return Error(Code::invalid_argument,
                      quote_toml(endpoint) + ": the path has " + std::to_string(path.size()) +

@@ -1,5 +1,7 @@
 #include "runtime/daemon/live_settings.h"
 
+#include <cstdint>
+
 namespace pantheon::daemon {
 namespace {
 
@@ -25,6 +27,13 @@ Result<actors::SamplingDefaults> file_sampling(const model::GgufMetadata& file) 
     const auto top_k = file.get_int("general.sampling.top_k", 0, INT32_MAX);
     if (!top_k) return top_k.error();
     if (*top_k) defaults.top_k = static_cast<std::int32_t>(**top_k);
+    model::SamplingParams as_used;
+    as_used.temperature = defaults.temperature;
+    as_used.top_p = defaults.top_p;
+    as_used.min_p = defaults.min_p;
+    as_used.top_k = defaults.top_k;
+    if (Status valid = model::validate(as_used, INT32_MAX); !valid)
+        return std::move(valid).error().with_context("general.sampling");
     return defaults;
 }
 

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "runtime/base/log.h"
+#include "runtime/base/standard_streams.h"
 #include "runtime/config/load.h"
 #include "runtime/daemon/command_line.h"
 #include "runtime/daemon/config_file.h"
@@ -70,6 +71,7 @@ int run(const CommandLine& command) {
 }  // namespace pantheon::daemon
 
 int main(int argc, char** argv) {
+    pantheon::reserve_standard_streams();
     const pantheon::daemon::Parsed parsed = pantheon::daemon::parse_command_line(argc, argv);
     if (!parsed.command) return parsed.exit_code;
     try {

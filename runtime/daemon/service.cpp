@@ -134,9 +134,14 @@ void wait_for_end(Mailbox& mailbox, const actors::SupervisorActor& root, Notifie
     const sigset_t signals = handled_signals();
     const int signal_fd = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     bool is_stopping = false;
+    std::chrono::steady_clock::time_point last_moment;
     while (!mailbox.is_over()) {
         pollfd fds[] = {{signal_fd, POLLIN, 0}, {mailbox.fd(), POLLIN, 0}};
-        ::poll(fds, 2, -1);
+        ::poll(fds, 2, is_stopping ? 1000 : -1);
+        if (is_stopping && std::chrono::steady_clock::now() > last_moment) {
+            log_error("daemon", "requests and actors do not end in time; leaving");
+            ::_exit(1);
+        }
         signalfd_siginfo info;
         while (::read(signal_fd, &info, sizeof info) == sizeof info) {
             if (info.ssi_signo == SIGHUP) {
@@ -150,6 +155,7 @@ void wait_for_end(Mailbox& mailbox, const actors::SupervisorActor& root, Notifie
                 const std::chrono::milliseconds drain(drain_ms.load());
                 log_info("daemon",
                          "stopping: running requests have " + std::to_string(drain.count() / 1000) + " s");
+                last_moment = std::chrono::steady_clock::now() + drain + kActorSystemEnd;
                 notifier.stopping(drain);
                 caf::anon_send(root, actors::BeginDrain{drain});
             }

@@ -299,6 +299,23 @@ TEST(DecodeRequestTest, NamesInvalidUtf8InEveryTextField) {
     }
 }
 
+TEST(DecodeRequestTest, FindsTheIdBehindABadValue) {
+    const auto with_value = [](std::string value) {  // {"v":1,"op":"tokenize","text":VALUE,"id":"me"}
+        return std::string("\x84\xA1v\x01\xA2op\xA8tokenize\xA4text", 21) + std::move(value) + "\xA2id\xA2me";
+    };
+    const std::string values[] = {std::string("\xC4\x01x", 3), "\xA1\xFF", std::string("\xD4\x01\x00", 3),
+                                  std::string("\xCB\x7F\xF8\0\0\0\0\0\0", 9), "\x91\xC4\x01x"};
+    for (const std::string& value : values) {
+        const RefusedRequest r = refused(with_value(value));
+        ASSERT_TRUE(r.id) << r.error.to_string();
+        EXPECT_EQ(*r.id, RequestId("me"));
+        EXPECT_EQ(r.error.code(), Code::invalid_argument);
+    }
+    // An id deeper down, or behind real damage, is none.
+    EXPECT_FALSE(refused(std::string("\x81\xA1x\x81\xA2id\x05", 8)).id);
+    EXPECT_FALSE(refused(with_value("\xC1")).id);
+}
+
 TEST(DecodeRequestTest, CountsDepthUpToSixteen) {
     // The message itself is level 1, `tools` level 2, so 14 more may follow.
     const auto nested = [](int n) {

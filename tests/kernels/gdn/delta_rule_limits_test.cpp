@@ -9,7 +9,7 @@
 namespace pantheon::kernels::test {
 namespace {
 
-constexpr Impl<GatedDeltaRule> kRule[] = {{"ref", gated_delta_rule_ref}};
+const auto kRule = host_impls<GatedDeltaRule>(gated_delta_rule_ref, gated_delta_rule_cpu);
 constexpr int kDim = 8;
 
 /// One head, n tokens with rows [q, k, v].
@@ -64,22 +64,22 @@ struct OneHead {
 };
 
 /// Output and state of one run against the rule in double, and that run again cut after `cut` tokens.
-void expect_rule(const OneHead& data, int cut, GatedDeltaRule* op) {
+void expect_rule(const OneHead& data, int cut, const Impl<GatedDeltaRule>& impl) {
     const int n_rows = static_cast<int>(data.g.size());
     const auto before = random_values(kDim * kDim, 4, -0.5, 0.5);
     std::vector<double> want_state(before.begin(), before.end());
     const std::vector<double> want = data.in_double(want_state);
-    with_teams([&](Exec& exec) {
+    with_teams(impl, [&](Exec& exec) {
         Guarded state(before), y(want.size());
         const GdnRun run{0, n_rows, {state.data(), kDim}};
-        op(exec, &run, 1, data.inputs(), y.data());
+        impl.op(exec, &run, 1, data.inputs(), y.data());
         expect_close(y.vector(), want, tol::few_roundings);
         expect_close(state.vector(), want_state, tol::few_roundings);
         if (cut <= 0 || cut >= n_rows) return;
         Guarded cut_state(before), cut_y(want.size());
         for (const GdnRun& part :
              {GdnRun{0, cut, {cut_state.data(), kDim}}, GdnRun{cut, n_rows - cut, {cut_state.data(), kDim}}})
-            op(exec, &part, 1, data.inputs(), cut_y.data());
+            impl.op(exec, &part, 1, data.inputs(), cut_y.data());
         expect_close(cut_y.vector(), want, tol::few_roundings);
         expect_close(cut_state.vector(), want_state, tol::few_roundings);
     });
@@ -89,7 +89,7 @@ TEST(GatedDeltaRuleLimitsTest, LengthsAroundAChunkGiveTheSameOutputAndState) {
     for (const auto& impl : kRule)
         for (const int n_rows : {63, 64, 65, 128, 129, 130}) {
             SCOPED_TRACE(std::string(impl.name) + " " + std::to_string(n_rows) + " tokens");
-            expect_rule(OneHead(n_rows, -0.2, 0), 64, impl.op);
+            expect_rule(OneHead(n_rows, -0.2, 0), 64, impl);
         }
 }
 
@@ -97,7 +97,7 @@ TEST(GatedDeltaRuleLimitsTest, StrongDecayForgetsAndOverflowsNothing) {
     for (const auto& impl : kRule)
         for (const double g : {-30.0, -300.0}) {
             SCOPED_TRACE(std::string(impl.name) + " g " + std::to_string(g));
-            expect_rule(OneHead(70, g, g), 33, impl.op);
+            expect_rule(OneHead(70, g, g), 33, impl);
         }
 }
 
@@ -105,7 +105,7 @@ TEST(GatedDeltaRuleLimitsTest, StrongDecayNowAndThenLeavesItsNeighboursAlone) {
     for (const auto& impl : kRule) {
         OneHead data(130, -0.1, 0);
         for (const std::size_t t : {3u, 64u, 65u, 127u}) data.g[t] = -80;
-        expect_rule(data, 65, impl.op);
+        expect_rule(data, 65, impl);
     }
 }
 
