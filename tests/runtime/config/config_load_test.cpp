@@ -245,8 +245,12 @@ TEST(ConfigLoadTest, ValuesEqualToTheDefaultOfALaterFeatureAreTaken) {
         "'off'\n");
 }
 
+TEST(ConfigLoadTest, ARelativeSocketPathIsRefused) {
+    EXPECT_THAT(load("ipc.endpoint = 'ipc://s.sock'\n").report(), HasSubstr("not absolute"));
+}
+
 TEST(ConfigLoadTest, ASocketPathTooLongForTheKernelIsRefused) {
-    const std::string fits(107, 'x');
+    const std::string fits = '/' + std::string(106, 'x');
     EXPECT_TRUE(load("ipc.endpoint = 'ipc://" + fits + "'\n").is_ok());
     EXPECT_THAT(load("ipc.endpoint = 'ipc://" + fits + "x'\n").report(), HasSubstr("108 bytes"));
 }
