@@ -181,7 +181,8 @@ TEST_F(RouterLoopTest, CutsOffAClientThatOnlyAsks) {
         for (int i = 0; i < 500; ++i) flooder.send(ping);
         expect_ping_answered(other, RequestId("o"));
     }
-    // What was in the queues comes, then the one notice, then all is as with a new client.
+    // What was in the queues comes, then the notice. What the socket still held of the flood may have it cut off
+    // again; once that is read too, all is as with a new client.
     for (;;) {
         const Reply r = flooder.reply();
         if (r.id) continue;
@@ -193,7 +194,6 @@ TEST_F(RouterLoopTest, CutsOffAClientThatOnlyAsks) {
     }
     flooder.set_patience(kPatience);
     expect_ping_answered(flooder, RequestId("again"));
-    EXPECT_EQ(loop->counts().n_cut, 1u);
 }
 
 TEST_F(RouterLoopTest, ReadsNoFurtherWhileTooManyRequestsWait) {
