@@ -121,6 +121,8 @@ class ReloadTest(unittest.TestCase):
             self.assertEqual(self.client.rest(request)[-1]["finish"], "length")
 
         streams = [start(seed) for seed in range(N_STREAMS)]
+        for request in streams:  # admitted under the old limits, before the first reload lowers them
+            self.assertEqual(self.client.next_event(request)["max_tokens"], n_tokens)
         got = [[] for _ in streams]
         broken = 0
         for i in range(N_RELOADS):
