@@ -29,8 +29,9 @@ constexpr int kMaxColumns = 8;
 using DotRows = void(const std::byte* w, std::int64_t row_bytes, int n_rows, std::int64_t n_in,
                      const Column* columns, int n_columns, float* const* y);
 
-/// q, sums and d of n values, n a multiple of the width: d = max |x| / 127, q = x / d rounded half to even.
-/// A block of (almost) zeros has d = 0; a block with a value that is not finite has d = NaN.
+/// q, sums and d of n values, n a multiple of the width: q = 127 x / max |x| rounded half to even, and
+/// d = Σ x q / Σ q², the scale with the least squared error for these q. (With max |x| / 127 the error of a
+/// block of 32 is 3 % larger.) A block of (almost) zeros has d = 0; one with a value that is not finite, NaN.
 using Quantise = void(const float* x, std::int64_t n, std::int8_t* q, std::int16_t* sums, float* d);
 
 /// A few state rows of one head over a run of tokens; see gated_delta_rule.h.
