@@ -107,7 +107,8 @@ file; offset counts from the start of that file) and types (the number of tensor
 pantheon info model.gguf --json | jq .types)"},
 
     {"score", "the logits of a token sequence",
-     "pantheon score --model FILE --tokens IDS.txt --logits OUT.f32 [--backend ref] [--threads N] [--chunk "
+     "pantheon score --model FILE --tokens IDS.txt --logits OUT.f32 [--backend ref|cpu] [--threads N] "
+     "[--chunk "
      "N]\n"
      "    [--kv f32|f16]",
      R"(Evaluates a sequence and writes the raw logits after each of its tokens. Needs no daemon.
@@ -116,8 +117,8 @@ IDS.txt holds decimals separated by white space. OUT.f32 is little-endian f32, [
 row t has the logits after token t. The file appears complete or not at all.
 
 The backend ref is exact: weights are dequantised to f32 and activations are never quantised. Its
-logits do not depend on --threads or --chunk, to the bit. cpu and cuda are not available in this
-version.)",
+logits do not depend on --threads or --chunk, to the bit. The backend cpu computes as the daemon does:
+quantised activations, the same bits for every --threads and --chunk.)",
      R"(pantheon tokenize --model model.gguf 'Hello' > ids.txt
 pantheon score --model model.gguf --tokens ids.txt --logits out.f32)"},
 };

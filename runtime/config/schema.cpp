@@ -48,7 +48,8 @@ const KeyRow kRows[] = {
     {.path = "model.path",
      .field = at<&Config::model, &ModelSection::path>,
      .fallback = "\"auto\"",
-     .help = "the GGUF file to serve; any shard's path opens a split set",
+     .help = "the GGUF file to serve; any shard's path opens a split set; a relative path starts where the "
+             "daemon was started",
      .auto_meaning = "the embedded model, share/pantheon/model.gguf below the install prefix",
      .apply_auto = auto_model_path,
      .check = check_model_path},
