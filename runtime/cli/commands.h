@@ -29,5 +29,6 @@ int run_template(const TemplateOptions& options, const std::string& endpoint);
 // Of a file.
 int run_info(const InfoOptions& options);
 int run_score(const ScoreOptions& options);
+int run_perplexity(const PerplexityOptions& options);
 
 }  // namespace pantheon::cli

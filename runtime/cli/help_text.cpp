@@ -6,7 +6,7 @@ namespace {
 constexpr CommandHelp kHelp[] = {
     {"", "talk to pantheond, and work with its model files", "pantheon [--endpoint E] COMMAND [OPTIONS]",
      R"(pantheon is the command-line client of the language model server pantheond. Most commands ask a
-running daemon over its socket; info and score, and tokenize, detokenize and template with --model,
+running daemon over its socket; info, score and perplexity, and tokenize, detokenize and template with --model,
 read a GGUF file themselves and need none.
 
 Results go to standard output, everything else to standard error. Where a command takes "-" it
@@ -107,10 +107,8 @@ file; offset counts from the start of that file) and types (the number of tensor
 pantheon info model.gguf --json | jq .types)"},
 
     {"score", "the logits of a token sequence",
-     "pantheon score --model FILE --tokens IDS.txt --logits OUT.f32 [--backend ref|cpu] [--threads N] "
-     "[--chunk "
-     "N]\n"
-     "    [--kv f32|f16]",
+     "pantheon score --model FILE --tokens IDS.txt --logits OUT.f32 [--backend ref|cpu] [--threads N]\n"
+     "    [--chunk N] [--kv f32|f16]",
      R"(Evaluates a sequence and writes the raw logits after each of its tokens. Needs no daemon.
 
 IDS.txt holds decimals separated by white space. OUT.f32 is little-endian f32, [n_tokens][n_vocab]:
@@ -121,6 +119,18 @@ logits do not depend on --threads or --chunk, to the bit. The backend cpu comput
 quantised activations, the same bits for every --threads and --chunk.)",
      R"(pantheon tokenize --model model.gguf 'Hello' > ids.txt
 pantheon score --model model.gguf --tokens ids.txt --logits out.f32)"},
+
+    {"perplexity", "how well a model predicts a text",
+     "pantheon perplexity --model FILE --text FILE [--backend ref|cpu] [--threads N] [--kv f32|f16] [--n-ctx "
+     "N]",
+     R"(Prints the perplexity of the model on a text: exp of the mean negative log-likelihood of its tokens,
+the first one left out, each predicted from all before it. The text is taken literally (no template, no
+control tokens); of a longer one the first --n-ctx tokens are used. Needs no daemon.
+
+The figure after ± is the standard error of the mean. With the backend cpu, the default, the model is run
+as the daemon runs it; ref is exact and slow.)",
+     R"(pantheon perplexity --model model.gguf --text novel.txt
+pantheon perplexity --model model.gguf --text - --n-ctx 512 < novel.txt)"},
 };
 
 }  // namespace

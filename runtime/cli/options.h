@@ -72,9 +72,20 @@ struct ScoreOptions {
     std::optional<std::string> kv;
 };
 
-using Command = std::variant<GenerateOptions, ChatOptions, StatusOptions, PingOptions, CancelOptions,
-                             DrainOptions, ReloadOptions, MetricsOptions, SessionsOptions, TokenizeOptions,
-                             DetokenizeOptions, TemplateOptions, InfoOptions, ScoreOptions>;
+struct PerplexityOptions {
+    std::string model;
+    std::string text;  // a file; "-": standard input
+    std::string backend = "cpu";
+    std::optional<int> threads;
+    std::optional<int> n_ctx;
+    std::optional<std::string> kv;
+    std::optional<int> sink, window;
+};
+
+using Command =
+    std::variant<GenerateOptions, ChatOptions, StatusOptions, PingOptions, CancelOptions, DrainOptions,
+                 ReloadOptions, MetricsOptions, SessionsOptions, TokenizeOptions, DetokenizeOptions,
+                 TemplateOptions, InfoOptions, ScoreOptions, PerplexityOptions>;
 
 struct CommandLine {
     std::string endpoint;  // empty: the default places

@@ -20,6 +20,7 @@ struct Runner {
     int operator()(const TemplateOptions& o) const { return run_template(o, endpoint); }
     int operator()(const InfoOptions& o) const { return run_info(o); }
     int operator()(const ScoreOptions& o) const { return run_score(o); }
+    int operator()(const PerplexityOptions& o) const { return run_perplexity(o); }
 };
 
 }  // namespace

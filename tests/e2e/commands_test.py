@@ -124,5 +124,24 @@ class WithoutDaemonTest(unittest.TestCase):
             self.assertEqual(len(set(rows.values())), 1, "the bits depend on chunk or threads")
 
 
+    def test_perplexity_of_a_text(self):
+        text = "The quick brown fox jumps over the lazy dog. " * 8
+        command = ("perplexity", "--model", small_model(), "--text")
+        lines = {}
+        for backend in ("ref", "cpu"):
+            result = pantheon(*command, "-", "--backend", backend, given=text.encode())
+            self.assertEqual(result.returncode, DONE, result.stderr)
+            lines[backend] = result.stdout.decode()
+            self.assertRegex(lines[backend], r"^perplexity [0-9.]+, mean negative log-likelihood [0-9.]+ ± ")
+        exact, fast = (float(line.split()[1].rstrip(",")) for line in lines.values())
+        self.assertLess(abs(fast / exact - 1), 0.05)
+        result = pantheon(*command, "-", "--n-ctx", "10", given=text.encode())
+        self.assertRegex(result.stdout.decode(), r"over 9 tokens \(the text has [0-9]+ more\)$")
+        for words, says in ((("-",), b"one token or none"), (("-", "--window", "1"), b"q4_0"), (("/no/such",), b"")):
+            result = pantheon(*command, *words, given=b"")
+            self.assertIn(result.returncode, (REFUSED, USAGE))
+            self.assertIn(says, result.stderr)
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)
