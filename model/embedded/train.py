@@ -48,6 +48,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 class Plan:
     steps: int
     n_vocab: int = 1536
+    tokenizer_chats: int = 12000  # that the vocabulary is made from
     rows: int = 4  # of each process in a step
     tokens: int = 256  # of a row
     long_every: int = 12  # each so many steps a step is one long row of as many tokens, for long chats
@@ -71,10 +72,11 @@ class Plan:
         return self.learning_rate * min(1.0, (step + 1) / self.warm_up) * down
 
 
-def make_tokenizer(plan, n_documents=12000):
+def make_tokenizer(plan):
     rng = random.Random(f"{plan.seed} tokenizer")
     source = corpus.Corpus()
-    documents = [source.chat(rng) for _ in range(n_documents)] + [source.long_chat(rng) for _ in range(n_documents // 30)]
+    documents = [source.chat(rng) for _ in range(plan.tokenizer_chats)]
+    documents += [source.long_chat(rng) for _ in range(plan.tokenizer_chats // 30)]
     return tokenizer.Tokenizer(tokenizer.train(documents, plan.n_vocab))
 
 
@@ -150,6 +152,7 @@ class Phase:
         self.parameters = Parameters(shapes, self._initial)
         self.team = Team(plan.processes, self.parameters.flat.numel())
         self.first_step = 0
+        self.stop_after = plan.steps
 
     def _initial(self, name, shape):
         """The nextn block starts as a copy of the last layer, which reads the token and the vector half and half."""
@@ -219,7 +222,7 @@ class Phase:
         net = network.Network(self.config, {**self.frozen, **views})
         rows = corpus.Rows(corpus.Corpus(), self.tok)
         report = Report(self) if rank == 0 else None
-        for step in range(self.first_step, plan.steps):
+        for step in range(self.first_step, min(plan.steps, self.stop_after)):
             ids, weights = self._batch(rows, step, rank)
             team.gradients[rank].zero_()
             losses = self._losses(net, ids)
@@ -232,7 +235,7 @@ class Phase:
                 norm = update(plan, step, rank, Detached(self.parameters), team)
             if report:
                 report.step(step, norm)
-                if (step + 1) % plan.checkpoint_every == 0 or step + 1 == plan.steps:
+                if (step + 1) % plan.checkpoint_every == 0 or step + 1 in (plan.steps, self.stop_after):
                     self.save(step + 1)
         if report:
             report.close(net.picks)
@@ -348,8 +351,11 @@ def arguments():
     parser.add_argument("--nextn-steps", type=int, default=DEFAULT_NEXTN_STEPS, help="of the nextn block (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rows", type=int, default=4, help="of each process in a step (default %(default)s)")
+    parser.add_argument("--vocab", type=int, default=Plan.n_vocab, help="entries of the vocabulary (default %(default)s)")
+    parser.add_argument("--tokenizer-chats", type=int, default=Plan.tokenizer_chats, help="it is made from (default %(default)s)")
     parser.add_argument("--out", type=pathlib.Path, default=HERE, help="where the GGUF files go (default: beside this script)")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("build/embedded"), help="for checkpoints and curves")
+    parser.add_argument("--stop-after", type=int, help="end early, with a checkpoint, after so many steps of the trunk")
     parser.add_argument("--fresh", action="store_true", help="forget the checkpoints in the work folder")
     parser.add_argument("--f32", action="store_true", help="write pantheon-tiny-f32.gguf and -mtp-f32.gguf as well")
     return parser.parse_args()
@@ -367,7 +373,7 @@ def main():
         for path in args.work.glob("*.checkpoint"):
             path.unlink()
         (args.work / "tokenizer.pickle").unlink(missing_ok=True)
-    plan = Plan(steps=args.steps, seed=args.seed, rows=args.rows)
+    plan = Plan(args.steps, n_vocab=args.vocab, tokenizer_chats=args.tokenizer_chats, seed=args.seed, rows=args.rows)
     cached = args.work / "tokenizer.pickle"
     if not cached.exists():
         print("training the tokenizer", flush=True)
@@ -377,7 +383,10 @@ def main():
 
     trunk = Phase("trunk", plan, config, tok, args.work)
     trunk.resume()
+    trunk.stop_after = args.stop_after or plan.steps
     values = trunk.run()
+    if trunk.stop_after < plan.steps:
+        return
     write_files(args, "pantheon-tiny", config, values, tok)
 
     nextn_plan = Plan(steps=args.nextn_steps, seed=args.seed, rows=args.rows, learning_rate=2e-3, decay_share=0.7)
