@@ -49,9 +49,9 @@ class Plan:
     steps: int
     n_vocab: int = 1536
     tokenizer_chats: int = 12000  # that the vocabulary is made from
-    rows: int = 4  # of each process in a step
+    rows: int = 3  # of each process in a step
     tokens: int = 256  # of a row
-    long_every: int = 12  # each so many steps a step is one long row of as many tokens, for long chats
+    long_every: int = 20  # each so many steps a step is one long row of as many tokens, for long chats
     processes: int = 2
     learning_rate: float = 3e-3
     warm_up: int = 100
@@ -106,7 +106,7 @@ class Parameters:
 class Team:
     """What the processes share besides the weights: gradients, a barrier, and figures of each."""
 
-    FIGURES = ("loss", "answer_loss", "balance", "squares")
+    FIGURES = ("loss", "answer_loss", "choice_loss", "balance", "squares")
 
     def __init__(self, n, count):
         self.n = n
@@ -125,9 +125,9 @@ def update(plan, step, rank, parameters, team):
         if other != rank:
             gradient += team.gradients[other][share]
     gradient /= team.n
-    team.figures[rank, 3] = gradient.pow(2).sum().item()
+    team.figures[rank, 4] = gradient.pow(2).sum().item()
     team.barrier.wait()
-    norm = math.sqrt(team.figures[:, 3].sum().item())
+    norm = math.sqrt(team.figures[:, 4].sum().item())
     gradient *= min(1.0, plan.clip / (norm + 1e-6))
     rate = plan.rate(step)
     weight, first, second = parameters.flat[share], parameters.first[share], parameters.second[share]
@@ -228,9 +228,11 @@ class Phase:
             losses = self._losses(net, ids)
             loss = (losses * weights).sum() / weights.sum()
             (loss + plan.balance * net.balance).backward()
-            answers = weights == 1
-            figures = loss.item(), losses.detach()[answers].mean().item(), float(net.balance)
-            team.figures[rank, :3] = torch.tensor(figures, dtype=torch.float64)
+            figures = [loss.item()]
+            for least in (corpus.PLAIN, corpus.CHOICE):
+                figures.append(losses.detach()[weights >= least].mean().item())
+            figures.append(float(net.balance))
+            team.figures[rank, :4] = torch.tensor(figures, dtype=torch.float64)
             with torch.no_grad():
                 norm = update(plan, step, rank, Detached(self.parameters), team)
             if report:
@@ -267,7 +269,7 @@ class Report:
     """The progress bar, and a row of the loss curve every so many steps."""
 
     EVERY = 10
-    COLUMNS = ("step", "tokens", "wall_s", "cpu_s", "rate", "loss", "answer_loss", "balance", "gradient_norm", "tokens_per_s")
+    COLUMNS = ("step", "tokens", "wall_s", "cpu_s", "rate", "loss", "answer_loss", "choice_loss", "balance", "gradient_norm", "tokens_per_s")
 
     def __init__(self, phase):
         self._phase = phase
@@ -277,35 +279,33 @@ class Report:
         if is_new:
             self._csv.writerow(self.COLUMNS)
         self._begin = self._last = time.monotonic()
-        self._sums = [0.0] * 4
-        self._n = 0
+        self._steps = []
 
     def step(self, step, norm):
         team, plan = self._phase.team, self._phase.plan
-        figures = [*team.figures[:, :3].mean(0).tolist(), norm]
-        self._sums = [a + b for a, b in zip(self._sums, figures)]
-        self._n += 1
+        self._steps.append([*team.figures[:, :4].nanmean(0).tolist(), norm])
         if (step + 1) % self.EVERY and step + 1 < plan.steps:
             return
         now = time.monotonic()
         per_step = plan.rows * plan.tokens * plan.processes
-        speed = self._n * per_step / (now - self._last)
-        loss, answer, balance, norm = (s / self._n for s in self._sums)
+        speed = len(self._steps) * per_step / (now - self._last)
+        # A figure that a step has not, for want of such tokens, is NaN there.
+        loss, answer, choice, balance, norm = torch.tensor(self._steps).nanmean(0).tolist()
         wall, cpu = now - self._begin, time.process_time()
         row = [step + 1, (step + 1) * per_step, f"{wall:.1f}", f"{cpu:.1f}", f"{plan.rate(step):.3g}"]
-        row += [f"{x:.4f}" for x in (loss, answer, balance, norm)] + [f"{speed:.0f}"]
+        row += [f"{x:.4f}" for x in (loss, answer, choice, balance, norm)] + [f"{speed:.0f}"]
         self._csv.writerow(row)
         self._file.flush()
-        self._bar(step + 1, loss, answer, speed, wall)
-        self._last, self._sums, self._n = now, [0.0] * 4, 0
+        self._bar(step + 1, answer, choice, speed, wall)
+        self._last, self._steps = now, []
 
-    def _bar(self, done, loss, answer, speed, wall):
+    def _bar(self, done, answer, choice, speed, wall):
         phase = self._phase
         steps, width = phase.plan.steps, 30
         filled = width * done // steps
         left = wall / max(1, done - phase.first_step) * (steps - done)
         line = (
-            f"{phase.name} [{'#' * filled}{'.' * (width - filled)}] {done}/{steps}  loss {loss:.3f}  answers {answer:.3f}  "
+            f"{phase.name} [{'#' * filled}{'.' * (width - filled)}] {done}/{steps}  loss of answers {answer:.3f}, of choices {choice:.3f}  "
             f"{speed:.0f} tokens/s  {wall / 60:.1f} min, {left / 60:.1f} left"
         )
         if sys.stdout.isatty():
@@ -335,8 +335,7 @@ def plot(work, names, path):
             rows = list(csv.DictReader(file))
         tokens = [float(r["tokens"]) / 1e6 for r in rows]
         axes.plot(tokens, [float(r["answer_loss"]) for r in rows], label=f"{name}: answers", linewidth=1)
-        if name == "trunk":
-            axes.plot(tokens, [float(r["loss"]) for r in rows], label="trunk: weighted, prompts too", linewidth=0.6)
+        axes.plot(tokens, [float(r["choice_loss"]) for r in rows], label=f"{name}: tokens that name the subject", linewidth=0.8)
     axes.set(yscale="log", xlabel="million tokens", ylabel="cross-entropy, nats per token")
     axes.grid(True, which="both", alpha=0.3)
     axes.legend()
@@ -350,7 +349,7 @@ def arguments():
     parser.add_argument("--steps", type=int, default=DEFAULT_STEPS, help="of the trunk (default %(default)s)")
     parser.add_argument("--nextn-steps", type=int, default=DEFAULT_NEXTN_STEPS, help="of the nextn block (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rows", type=int, default=4, help="of each process in a step (default %(default)s)")
+    parser.add_argument("--rows", type=int, default=Plan.rows, help="of each process in a step (default %(default)s)")
     parser.add_argument("--vocab", type=int, default=Plan.n_vocab, help="entries of the vocabulary (default %(default)s)")
     parser.add_argument("--tokenizer-chats", type=int, default=Plan.tokenizer_chats, help="it is made from (default %(default)s)")
     parser.add_argument("--out", type=pathlib.Path, default=HERE, help="where the GGUF files go (default: beside this script)")

@@ -106,22 +106,30 @@ class ToyRunTest(unittest.TestCase):
             {"role": "tool", "content": result},
             {"role": "assistant", "reasoning_content": after, "content": answer},
         ]
-        wanted = corpus.system_turn(offered, "Be brief.") + corpus.user_turn(question)
-        wanted += corpus.assistant_turn(thought, tools.call_text(name, arguments))
-        wanted += f"<|im_start|>user\n<tool_response>\n{result}\n</tool_response><|im_end|>\n"
-        wanted += corpus.assistant_turn(after, answer)
+        spans = corpus.system_turn(offered, "Be brief.") + corpus.user_turn(question)
+        spans += corpus.assistant_turn([(thought, 1)], [(tools.call_text(name, arguments), 1)])
+        spans.append((f"<|im_start|>user\n<tool_response>\n{result}\n</tool_response><|im_end|>\n", 0))
+        spans += corpus.assistant_turn([(after, 1)], [(answer, 1)])
+        wanted = corpus.text_of(spans)
         self.assertEqual(self.render(messages, "--no-generation-prompt", offered=offered), wanted)
 
     def test_a_generation_starts_where_the_corpus_lets_it_start(self):
-        earlier = corpus.user_turn("a") + corpus.assistant_turn(None, "b") + corpus.user_turn("c")
+        earlier = corpus.user_turn("a") + corpus.assistant_turn(None, [("b", 1)]) + corpus.user_turn("c")
         messages = [
             {"role": "user", "content": "a"},
             {"role": "assistant", "content": "b"},
             {"role": "user", "content": "c"},
         ]
-        for options, reasoning in (([], "x"), (["--no-thinking"], "")):
-            prompt = self.render(messages, *options)
-            self.assertTrue((earlier + corpus.assistant_turn(reasoning, "y")).startswith(prompt))
+        for options, thought in (([], [("x", 1)]), (["--no-thinking"], [])):
+            chat = corpus.text_of(earlier + corpus.assistant_turn(thought, [("y", 1)]))
+            self.assertTrue(chat.startswith(self.render(messages, *options)))
+
+    def test_a_token_weighs_what_its_text_weighs(self):
+        rows = corpus.Rows(corpus.Corpus(), self.tok)
+        spans = [("<|im_start|>user\nIs it?<|im_end|>\n", 0.0), ("This is about", 1.0), (" kv.n_ctx", 5.0), (".", 1.0)]
+        ids, weights = rows._document(spans)
+        heavy = [token for token, weight in zip(ids, weights) if weight == 5.0]
+        self.assertEqual(self.tok.decode(heavy), " kv.n_ctx")
 
     def test_a_run_that_was_stopped_ends_with_the_same_weights(self):
         with tempfile.TemporaryDirectory(prefix="pantheon-toy-") as folder:
