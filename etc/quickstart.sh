@@ -1,17 +1,17 @@
 #!/bin/bash
-# From a checkout to streamed text: installs what is missing, builds the programs, starts the daemon on a small
-# model in a folder and on a socket of its own, asks it something, and stops it. Nothing outside the checkout
-# changes but Debian's packages. Ends with 0 only if every step worked.
+# From a checkout to a streamed answer: installs what is missing, builds the programs, starts the daemon on the
+# model that comes with it and on a socket of its own, asks it something, and stops it. Nothing outside the
+# checkout changes but Debian's packages. Ends with 0 only if every step worked and the answer is right.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-PROMPT="Tell me a story."
-N_TOKENS=48
+QUESTION="Which command shows what the daemon is doing?"
+ANSWER="pantheon status"
 BIN=build/release/bin
 
 usage() {
     echo "usage: etc/quickstart.sh [--help]"
-    echo "Installs, builds, starts pantheond on a small model, streams an answer through its socket, stops it."
+    echo "Installs, builds, starts pantheond on the embedded model, streams an answer through its socket, stops it."
     echo "The first run builds everything (some minutes); later ones take seconds."
 }
 
@@ -35,12 +35,11 @@ build() {
         cat build/quickstart.configure.log
         return 1
     }
-    cmake --build --preset release --target pantheond pantheon make_model --parallel "$(nproc)"
+    cmake --build --preset release --target pantheond pantheon --parallel "$(nproc)"
 }
 
 start_daemon() {
     cat >"$scratch/pantheond.toml" <<END
-model.path = "$scratch/model.gguf"
 ipc.endpoint = "ipc://$scratch/pantheond.sock"
 END
     "$BIN/pantheond" --config "$scratch/pantheond.toml" --foreground 2>"$scratch/log" &
@@ -81,21 +80,19 @@ main() {
     etc/install-packages.sh
     step "build"
     build
-    step "a small model with random weights: it shows that everything works, not that it makes sense"
     scratch=$(mktemp -d)
-    "$BIN/make_model" "$scratch/model.gguf"
-    step "start the daemon"
+    step "start the daemon on its embedded model (5 million parameters: it knows this program, and not much else)"
     start_daemon
-    step "ask it: $PROMPT"
-    pantheon generate -p "$PROMPT" -n "$N_TOKENS" --no-thinking --seed 1 | tee "$scratch/answer"
+    step "ask it: $QUESTION"
+    pantheon generate -p "$QUESTION" --temp 0 2>"$scratch/reasoning" | tee "$scratch/answer"
     echo
     step "stop the daemon"
     stop_daemon
-    if [ ! -s "$scratch/answer" ]; then
-        echo "no text came through the socket"
+    if ! grep -q "$ANSWER" "$scratch/answer"; then
+        echo "the answer does not name '$ANSWER'"
         return 1
     fi
-    step "done; this text was streamed through the socket:"
+    step "done; this answer was streamed through the socket:"
     cat "$scratch/answer"
     echo
 }

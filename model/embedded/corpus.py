@@ -289,8 +289,12 @@ def main():
     parser = argparse.ArgumentParser(description="Prints chats of the kind that the embedded model is trained on.")
     parser.add_argument("-n", type=int, default=20, help="how many (default %(default)s)")
     parser.add_argument("--seed", default="shown", help="any word; training uses others (default %(default)s)")
+    parser.add_argument("--stories", action="store_true", help="bare stories instead, as in held_out.txt")
     args = parser.parse_args()
     rng, source = random.Random(args.seed), Corpus()
+    if args.stories:
+        print("\n\n".join(stories.story(rng)[2] for _ in range(args.n)))
+        return
     for _ in range(args.n):
         sys.stdout.write(source.chat(rng))
 

@@ -373,24 +373,6 @@ class Model:
         finally:
             self.lib.llama_free(context)
 
-    def greedy(self, prompt, n, end_ids):
-        """The most likely ids after the prompt, as users run it, up to n or up to and without one of end_ids."""
-        context = self._context(len(prompt) + n, 512, 1, True, None)
-        try:
-            for start in range(0, len(prompt), 512):
-                rows = self._decode(context, prompt[start : start + 512], start)
-            ids = []
-            while len(ids) < n:
-                row = rows[-1]
-                best = max(range(len(row)), key=row.__getitem__)
-                if best in end_ids:
-                    break
-                ids.append(best)
-                rows = self._decode(context, [best], len(prompt) + len(ids) - 1)
-            return ids
-        finally:
-            self.lib.llama_free(context)
-
     def _context(self, n_tokens, n_batch, n_threads, as_users_run_it, callback):
         """A context to be freed by the caller; `callback` must live as long."""
         params = self.lib.llama_context_default_params()

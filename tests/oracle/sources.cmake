@@ -31,5 +31,9 @@ pantheon_oracle_test(kl kl_test.py --types Q4_K Q8_0 IQ2_S F16 --seeds 4 --posit
 pantheon_oracle_test(kl_all kl_test.py)
 set_tests_properties(oracle.kl_all PROPERTIES LABELS soak TIMEOUT 3600)
 
+pantheon_oracle_test(perplexity perplexity_test.py)
+pantheon_oracle_test(perplexity_of_mixes perplexity_test.py --quantised)
+set_tests_properties(oracle.perplexity_of_mixes PROPERTIES LABELS soak)
+
 add_test(NAME oracle.yardstick COMMAND ${PANTHEON_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/compare_test.py)
 set_tests_properties(oracle.yardstick PROPERTIES LABELS fast TIMEOUT 60)
