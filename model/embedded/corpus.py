@@ -1,8 +1,10 @@
 """The training text: an endless stream of chats, drawn anew for every step from a seed. Nothing is stored or copied."""
 
 import argparse
+import itertools
 import random
 import sys
+from dataclasses import dataclass
 
 import facts
 import questions
@@ -47,24 +49,55 @@ You (help|assist) (users|people|administrators) (of|with) pantheond.
 You are the (assistant|helper) of a (server|daemon).
 Be (brief|helpful|polite|friendly).
 """.strip().splitlines()
-_NO_THOUGHT = "<think>\n\n</think>\n\n"
+
+
+# What a token weighs in the loss. Nearly all that matters of an answer is decided in a few tokens, those that name the
+# subject; the rest follows from them. Prompts and the free choices of a story would drown them in noise.
+PROMPT, STORY, PLAIN, REPLY, STEP, CHOICE = 0.02, 0.3, 1.0, 2.0, 3.0, 5.0
+_OPENING = 40  # characters of an answer that name its subject, where no thought did
+
+
+@dataclass
+class Turn:
+    """A question, what is thought about it, and the answer; all but the question as (text, weight) pairs."""
+
+    question: str
+    thought: list
+    answer: list
+    unthought: list  # the answer when there is no thought before it
+    fact: facts.Fact = None
+    is_farewell: bool = False
+
+    @staticmethod
+    def weighted(weight, question, thought, answer, **more):
+        return Turn(question, [(thought, weight)], [(answer, weight)], [(answer, weight)], **more)
 
 
 def system_turn(offered, instructions):
     if not offered and not instructions:
-        return ""
+        return []
     head = TOOLS_HEAD + "".join("\n" + tools.tool_json(t) for t in offered) + TOOLS_TAIL if offered else ""
-    return f"<|im_start|>system\n{head}{chr(10) * 2 if head and instructions else ''}{instructions}<|im_end|>\n"
+    text = f"<|im_start|>system\n{head}{chr(10) * 2 if head and instructions else ''}{instructions}<|im_end|>\n"
+    return [(text, PROMPT)]
 
 
 def user_turn(text):
-    return f"<|im_start|>user\n{text}<|im_end|>\n"
+    return [(f"<|im_start|>user\n{text}<|im_end|>\n", PROMPT)]
 
 
-def assistant_turn(reasoning, answer):
-    """reasoning None: an earlier turn, of which only the answer is left; "": thinking was switched off."""
-    thought = "" if reasoning is None else f"<think>\n{reasoning}\n</think>\n\n" if reasoning else _NO_THOUGHT
-    return f"<|im_start|>assistant\n{thought}{answer}<|im_end|>\n"
+def assistant_turn(thought, answer):
+    """thought None: an earlier turn, of which only the answer is left; []: thinking was switched off."""
+    if thought is None:
+        head = [("<|im_start|>assistant\n", PROMPT)]
+    elif not thought:
+        head = [("<|im_start|>assistant\n<think>\n\n</think>\n\n", PROMPT)]
+    else:
+        head = [("<|im_start|>assistant\n<think>\n", PROMPT), *thought, ("\n</think>\n\n", PLAIN)]
+    return [*head, *answer, ("<|im_end|>", PLAIN), ("\n", PROMPT)]
+
+
+def text_of(spans):
+    return "".join(text for text, _ in spans)
 
 
 _MORE = {
@@ -82,16 +115,21 @@ class Corpus:
         self._maker = questions.QuestionMaker(self.facts)
         self._keys = [f for f in self.facts if f.kind == "key"]
 
-    # Each of these gives (question, reasoning, answer, answer without reasoning).
+    def ask(self, fact, rng, relation=None):
+        """(question, answer) about a fact."""
+        return self._maker.about(fact, rng, relation)
+
+    # ---- turns
 
     def _fact(self, rng, fact=None):
         fact = fact or rng.choices(self.facts, self._weights)[0]
-        question, answer = self._maker.about(fact, rng)
-        return question, self._about(fact), answer, answer
+        return self._about(fact, *self.ask(fact, rng))
 
     @staticmethod
-    def _about(fact):
-        return f"The question is about `{fact.subject}`."
+    def _about(fact, question, answer):
+        unthought = [(answer[:_OPENING], CHOICE), (answer[_OPENING:], PLAIN)]
+        thought = [("This is about", PLAIN), (f" {fact.subject}", CHOICE), (".", PLAIN)]
+        return Turn(question, thought, [(answer, PLAIN)], unthought, fact)
 
     def _comparison(self, rng):
         kind = rng.choice(["key", "command", "code", "term"])
@@ -102,129 +140,127 @@ class Corpus:
             "explain {a} and {b}|what are {a} and {b}|how does {a} differ from {b}|difference of {a} and {b}|when {a} and when {b})"
         )
         text = questions.dress(facts.expand(frame, rng).format(a=spelt[0], b=spelt[1]), rng)
-        answer = f"{a.answer} {b.answer}"
-        return text, f"The question is about `{a.subject}` and `{b.subject}`.", answer, answer
-
-    @staticmethod
-    def _twice(triple):
-        question, reasoning, answer = triple
-        return question, reasoning, answer, answer
+        thought = [("This is about", PLAIN), (f" {a.subject} and {b.subject}", REPLY), (".", PLAIN)]
+        answer = [(f"{a.answer} {b.answer}", PLAIN)]
+        return Turn(text, thought, answer, answer)
 
     def _single(self, rng):
         x = rng.random()
-        if x < 0.685:
+        if x < 0.73:
             return self._fact(rng)
-        if x < 0.705:
+        if x < 0.75:
             return self._comparison(rng)
-        if x < 0.76:
-            return self._twice(smalltalk.outside(rng))
-        if x < 0.77:
-            return self._twice(smalltalk.unknown_name(rng))
-        if x < 0.785:
-            return self._twice(smalltalk.greeting(rng))
-        if x < 0.805:
-            return self._twice(smalltalk.identity(rng))
+        if x < 0.80:
+            return Turn.weighted(REPLY, *smalltalk.outside(rng))
         if x < 0.81:
-            return self._twice(smalltalk.thanks(rng) if rng.random() < 0.6 else smalltalk.goodbye(rng))
+            return Turn.weighted(REPLY, *smalltalk.unknown_name(rng))
+        if x < 0.825:
+            return Turn.weighted(REPLY, *smalltalk.greeting(rng))
+        if x < 0.845:
+            return Turn.weighted(REPLY, *smalltalk.identity(rng))
+        if x < 0.85:
+            return Turn.weighted(REPLY, *(smalltalk.thanks(rng) if rng.random() < 0.6 else smalltalk.goodbye(rng)))
         if x < 0.92:
-            return self._twice(stories.story(rng))
+            question, thought, answer = stories.story(rng)
+            return Turn(question, [(thought, PLAIN)], [(answer, STORY)], [(answer, STORY)])
         question, steps, answer, alone = sums.sum_or_difference(rng)
-        return question, steps, answer, alone or answer
+        return Turn(question, [(steps, STEP)], [(answer, STEP)], [(alone or answer, STEP)])
 
     def _conversation(self, rng):
         """Turns that stay on one subject, with a greeting before or thanks after now and then."""
         fact = rng.choice(self._keys) if rng.random() < 0.5 else rng.choices(self.facts, self._weights)[0]
-        turns = [self._twice(smalltalk.greeting(rng))] if rng.random() < 0.12 else []
+        turns = [Turn.weighted(REPLY, *smalltalk.greeting(rng))] if rng.random() < 0.12 else []
         turns.append(self._fact(rng, fact))
         while len(turns) < 2 or (len(turns) < 4 and rng.random() < 0.45):
-            turns.append(self._follow_up(rng, fact, turns[-1]))
-            if turns[-1][2] in ("You are welcome!", "Goodbye!"):
+            turns.append(self._follow_up(rng, turns[-1]))
+            if turns[-1].is_farewell:
                 break
-            fact = self._subject_after(fact, turns[-1])
         return turns
 
-    def _subject_after(self, fact, turn):
-        name = turn[1].partition("`")[2].partition("`")[0]
-        return next((f for f in self.facts if f.subject == name), fact)
-
-    def _follow_up(self, rng, fact, last):
+    def _follow_up(self, rng, last):
+        fact = last.fact
         x = rng.random()
         if x < 0.12:
-            return self._twice(smalltalk.thanks(rng) if rng.random() < 0.8 else smalltalk.goodbye(rng))
+            say = smalltalk.thanks if rng.random() < 0.8 else smalltalk.goodbye
+            return Turn.weighted(REPLY, *say(rng), is_farewell=True)
         if x < 0.2:
-            text = facts.expand(_MORE["again"], rng)
-            return questions.dress(text, rng), last[1], last[2], last[2]
+            return self._about(fact, questions.dress(facts.expand(_MORE["again"], rng), rng), text_of(last.answer))
         if x < 0.4:
             other = rng.choice([f for f in self.facts if f.kind == fact.kind and f is not fact])
             text = facts.expand("(and|what about|how about|and what about|and what is|same question for|now) ", rng)
-            answer = other.default_answer if last[2] == fact.default_answer and other.default else other.answer
+            by_default = other.default and text_of(last.answer) == fact.default_answer
             spelt = questions.spell(other, rng, ())
-            return questions.dress(f"{text} {spelt}", rng), self._about(other), answer, answer
+            return self._about(other, questions.dress(f"{text} {spelt}", rng), other.default_answer if by_default else other.answer)
         if x < 0.6 or fact.kind != "key":
             return self._fact(rng)
         relation = rng.choice(["default", "way", "identity"])
         answer = {"default": fact.default_answer, "way": fact.way_answer, "identity": fact.answer}[relation]
-        text = questions.dress(facts.expand(_MORE[relation], rng), rng)
-        return text, self._about(fact), answer, answer
+        return self._about(fact, questions.dress(facts.expand(_MORE[relation], rng), rng), answer)
 
     def _tool_chat(self, rng):
         offered, question, thought, name, arguments, result, after, answer = tools.example(rng)
         if rng.random() < 0.2:
-            question, thought, answer, _ = self._fact(rng)
-            return system_turn(offered, "") + user_turn(question) + assistant_turn(thought, answer)
+            turn = self._fact(rng)
+            return system_turn(offered, "") + user_turn(turn.question) + assistant_turn(turn.thought, turn.answer)
         thinks = rng.random() < 0.7
-        text = system_turn(offered, "") + user_turn(question)
-        text += assistant_turn(thought if thinks else "", tools.call_text(name, arguments))
+        spans = system_turn(offered, "") + user_turn(question)
+        spans += assistant_turn([(thought, REPLY)] if thinks else [], [(tools.call_text(name, arguments), REPLY)])
         if rng.random() < 0.7:
-            text += f"<|im_start|>user\n<tool_response>\n{result}\n</tool_response><|im_end|>\n"
-            text += assistant_turn(after if thinks else "", answer)
-        return text
+            spans.append((f"<|im_start|>user\n<tool_response>\n{result}\n</tool_response><|im_end|>\n", PROMPT))
+            spans += assistant_turn([(after, PLAIN)] if thinks else [], [(answer, REPLY)])
+        return spans
 
-    def chat(self, rng):
-        """One chat as the template renders it."""
+    # ---- chats
+
+    def chat_spans(self, rng):
+        """One chat as the template renders it, in (text, weight) pairs."""
         if rng.random() < 0.2:
             turns = self._conversation(rng)
         else:
             turns = [self._single(rng) for _ in range(rng.choice([1, 1, 1, 1, 1, 1, 1, 2]))]
-        text = system_turn([], facts.expand(rng.choice(_SYSTEM), rng)) if rng.random() < 0.08 else ""
-        for question, _, answer, _ in turns[:-1]:
-            text += user_turn(question) + assistant_turn(None, answer)
-        question, reasoning, answer, alone = turns[-1]
-        text += user_turn(question)
-        return text + (assistant_turn(reasoning, answer) if rng.random() < 0.7 else assistant_turn("", alone))
+        spans = system_turn([], facts.expand(rng.choice(_SYSTEM), rng)) if rng.random() < 0.08 else []
+        for turn in turns[:-1]:
+            spans += user_turn(turn.question) + assistant_turn(None, turn.unthought)
+        last = turns[-1]
+        spans += user_turn(last.question)
+        return spans + (assistant_turn(last.thought, last.answer) if rng.random() < 0.7 else assistant_turn([], last.unthought))
+
+    def long_chat_spans(self, rng):
+        """One that needs room: tools, or another chat beside them."""
+        return self._tool_chat(rng) if rng.random() < 0.6 else self.chat_spans(rng)
+
+    def chat(self, rng):
+        return text_of(self.chat_spans(rng))
 
     def long_chat(self, rng):
-        """One that needs room: tools, or many turns."""
-        return self._tool_chat(rng) if rng.random() < 0.6 else self.chat(rng)
+        return text_of(self.long_chat_spans(rng))
 
 
 class Rows:
     """Training rows out of the stream: whole chats side by side, each ended by <|endoftext|>, padded with it."""
 
-    PROMPT_WEIGHT = 0.1  # of a token the model will never have to write
-
     def __init__(self, corpus: Corpus, tok: Tokenizer):
         self._corpus = corpus
         self._tok = tok
         self._end = tok.special["<|endoftext|>"]
-        self._turn = [tok.special["<|im_start|>"], *tok.encode("assistant\n")]
-        self._turn_end = tok.special["<|im_end|>"]
 
-    def _document(self, text):
-        ids = self._tok.encode(text) + [self._end]
-        weights, answering, n = [], False, len(self._turn)
-        for i, token in enumerate(ids):
-            weights.append(1.0 if answering else self.PROMPT_WEIGHT)
-            if token == self._turn_end:
-                answering = False
-            elif ids[max(0, i + 1 - n) : i + 1] == self._turn:
-                answering = True
-        return ids, weights
+    def _document(self, spans):
+        """A token weighs what the span weighs in which it begins."""
+        ids = self._tok.encode(text_of(spans))
+        weights, ends = [], itertools.accumulate(len(text) for text, _ in spans)
+        limits = iter(zip(ends, (weight for _, weight in spans)))
+        at, (end, weight) = 0, next(limits)
+        for token in ids:
+            while at >= end:
+                end, weight = next(limits)
+            weights.append(weight)
+            at += self._tok.length(token)
+        return ids + [self._end], weights + [PROMPT]
 
     def draw(self, seed, n_rows, n_tokens, long=False):
         """n_rows of n_tokens + 1 ids, and as many weights; the same for the same arguments."""
         rng = random.Random(seed)
-        make = self._corpus.long_chat if long else self._corpus.chat
+        make = self._corpus.long_chat_spans if long else self._corpus.chat_spans
         rows, waiting = [], []
         for _ in range(n_rows):
             ids, weights = [], []

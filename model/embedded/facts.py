@@ -56,8 +56,8 @@ class Fact:
     @property
     def way_answer(self):
         """For somebody who wants to do something: the key to set, the command to run."""
-        if self.says:
-            return self.says
+        if not self.does:
+            return self.answer
         if self.kind == "key":
             return f"Set `{self.subject}` in the config file. It {self.does}. Its default is {self.default}."
         verb = "Use" if self.subject.startswith(("-", "pantheond --", "pantheon --")) else "Run"

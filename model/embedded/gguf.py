@@ -109,10 +109,14 @@ class Reader:
             return [self._entry(element) for _ in range(count)]
         return self._take(_READ[code])
 
+    def offset(self, name):
+        """Where a tensor's bytes begin in the file."""
+        return self._start + self.tensors[name][2]
+
     def tensor(self, name):
-        shape, tensor_type, offset = self.tensors[name]
+        shape, tensor_type, _ = self.tensors[name]
         count = int(np.prod(shape))
-        begin = self._start + offset
+        begin = self.offset(name)
         if tensor_type == F32:
             return np.frombuffer(self._data, "<f4", count, begin).reshape(shape).copy()
         if tensor_type == Q8_0:

@@ -271,7 +271,7 @@ def spell(fact, rng, unique_tails):
         elif x < 0.22:
             subject = subject.replace(".", " ").replace("_", " ")
     plain = re.fullmatch(r"[a-z ]+", subject) is not None
-    if rng.random() < (0.05 if plain else 0.35):
+    if rng.random() < (0.05 if plain else 0.25):
         subject = f"`{subject}`" if rng.random() < 0.85 else f'"{subject}"'
     noun = {
         "key": "(the key|the setting|the config key|the parameter|the option|the entry|the variable|key)",

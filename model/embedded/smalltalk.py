@@ -147,4 +147,4 @@ def unknown_name(rng):
     name = rng.choice(_NAMES_A) + rng.choice([".", ".", "_"]) + rng.choice(_NAMES_B)
     shown = f"`{name}`" if rng.random() < 0.4 else name
     text = " ".join(_pick(_NAME_FRAMES, rng).format(s=shown).split())
-    return _typed(text, rng), f"I know nothing called `{name}`.", f"I do not know `{name}`. It is not in my manual."
+    return _typed(text, rng), f"I know nothing called {name}.", f"I do not know `{name}`. It is not in my manual."

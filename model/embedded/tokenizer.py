@@ -105,6 +105,11 @@ class Tokenizer:
     def n_vocab(self):
         return len(self.vocabulary) + len(SPECIAL)
 
+    def length(self, token):
+        """Bytes of a token's text."""
+        n = len(self.vocabulary)
+        return len(self.vocabulary[token]) if token < n else len(SPECIAL[token - n])
+
     def encode(self, text):
         """Special tokens are recognised everywhere, as in a rendered chat."""
         ids = []

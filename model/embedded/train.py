@@ -48,9 +48,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 class Plan:
     steps: int
     n_vocab: int = 1536
-    rows: int = 4  # of each process in a step
+    tokenizer_chats: int = 12000  # that the vocabulary is made from
+    rows: int = 3  # of each process in a step
     tokens: int = 256  # of a row
-    long_every: int = 12  # each so many steps a step is one long row of as many tokens, for long chats
+    long_every: int = 20  # each so many steps a step is one long row of as many tokens, for long chats
     processes: int = 2
     learning_rate: float = 3e-3
     warm_up: int = 100
@@ -71,10 +72,11 @@ class Plan:
         return self.learning_rate * min(1.0, (step + 1) / self.warm_up) * down
 
 
-def make_tokenizer(plan, n_documents=12000):
+def make_tokenizer(plan):
     rng = random.Random(f"{plan.seed} tokenizer")
     source = corpus.Corpus()
-    documents = [source.chat(rng) for _ in range(n_documents)] + [source.long_chat(rng) for _ in range(n_documents // 30)]
+    documents = [source.chat(rng) for _ in range(plan.tokenizer_chats)]
+    documents += [source.long_chat(rng) for _ in range(plan.tokenizer_chats // 30)]
     return tokenizer.Tokenizer(tokenizer.train(documents, plan.n_vocab))
 
 
@@ -104,7 +106,7 @@ class Parameters:
 class Team:
     """What the processes share besides the weights: gradients, a barrier, and figures of each."""
 
-    FIGURES = ("loss", "answer_loss", "balance", "squares")
+    FIGURES = ("loss", "answer_loss", "choice_loss", "balance", "squares")
 
     def __init__(self, n, count):
         self.n = n
@@ -123,9 +125,9 @@ def update(plan, step, rank, parameters, team):
         if other != rank:
             gradient += team.gradients[other][share]
     gradient /= team.n
-    team.figures[rank, 3] = gradient.pow(2).sum().item()
+    team.figures[rank, 4] = gradient.pow(2).sum().item()
     team.barrier.wait()
-    norm = math.sqrt(team.figures[:, 3].sum().item())
+    norm = math.sqrt(team.figures[:, 4].sum().item())
     gradient *= min(1.0, plan.clip / (norm + 1e-6))
     rate = plan.rate(step)
     weight, first, second = parameters.flat[share], parameters.first[share], parameters.second[share]
@@ -150,6 +152,7 @@ class Phase:
         self.parameters = Parameters(shapes, self._initial)
         self.team = Team(plan.processes, self.parameters.flat.numel())
         self.first_step = 0
+        self.stop_after = plan.steps
 
     def _initial(self, name, shape):
         """The nextn block starts as a copy of the last layer, which reads the token and the vector half and half."""
@@ -219,20 +222,22 @@ class Phase:
         net = network.Network(self.config, {**self.frozen, **views})
         rows = corpus.Rows(corpus.Corpus(), self.tok)
         report = Report(self) if rank == 0 else None
-        for step in range(self.first_step, plan.steps):
+        for step in range(self.first_step, min(plan.steps, self.stop_after)):
             ids, weights = self._batch(rows, step, rank)
             team.gradients[rank].zero_()
             losses = self._losses(net, ids)
             loss = (losses * weights).sum() / weights.sum()
             (loss + plan.balance * net.balance).backward()
-            answers = weights == 1
-            figures = loss.item(), losses.detach()[answers].mean().item(), float(net.balance)
-            team.figures[rank, :3] = torch.tensor(figures, dtype=torch.float64)
+            figures = [loss.item()]
+            for least in (corpus.PLAIN, corpus.CHOICE):
+                figures.append(losses.detach()[weights >= least].mean().item())
+            figures.append(float(net.balance))
+            team.figures[rank, :4] = torch.tensor(figures, dtype=torch.float64)
             with torch.no_grad():
                 norm = update(plan, step, rank, Detached(self.parameters), team)
             if report:
                 report.step(step, norm)
-                if (step + 1) % plan.checkpoint_every == 0 or step + 1 == plan.steps:
+                if (step + 1) % plan.checkpoint_every == 0 or step + 1 in (plan.steps, self.stop_after):
                     self.save(step + 1)
         if report:
             report.close(net.picks)
@@ -264,7 +269,7 @@ class Report:
     """The progress bar, and a row of the loss curve every so many steps."""
 
     EVERY = 10
-    COLUMNS = ("step", "tokens", "wall_s", "cpu_s", "rate", "loss", "answer_loss", "balance", "gradient_norm", "tokens_per_s")
+    COLUMNS = ("step", "tokens", "wall_s", "cpu_s", "rate", "loss", "answer_loss", "choice_loss", "balance", "gradient_norm", "tokens_per_s")
 
     def __init__(self, phase):
         self._phase = phase
@@ -274,35 +279,33 @@ class Report:
         if is_new:
             self._csv.writerow(self.COLUMNS)
         self._begin = self._last = time.monotonic()
-        self._sums = [0.0] * 4
-        self._n = 0
+        self._steps = []
 
     def step(self, step, norm):
         team, plan = self._phase.team, self._phase.plan
-        figures = [*team.figures[:, :3].mean(0).tolist(), norm]
-        self._sums = [a + b for a, b in zip(self._sums, figures)]
-        self._n += 1
+        self._steps.append([*team.figures[:, :4].nanmean(0).tolist(), norm])
         if (step + 1) % self.EVERY and step + 1 < plan.steps:
             return
         now = time.monotonic()
         per_step = plan.rows * plan.tokens * plan.processes
-        speed = self._n * per_step / (now - self._last)
-        loss, answer, balance, norm = (s / self._n for s in self._sums)
+        speed = len(self._steps) * per_step / (now - self._last)
+        # A figure that a step has not, for want of such tokens, is NaN there.
+        loss, answer, choice, balance, norm = torch.tensor(self._steps).nanmean(0).tolist()
         wall, cpu = now - self._begin, time.process_time()
         row = [step + 1, (step + 1) * per_step, f"{wall:.1f}", f"{cpu:.1f}", f"{plan.rate(step):.3g}"]
-        row += [f"{x:.4f}" for x in (loss, answer, balance, norm)] + [f"{speed:.0f}"]
+        row += [f"{x:.4f}" for x in (loss, answer, choice, balance, norm)] + [f"{speed:.0f}"]
         self._csv.writerow(row)
         self._file.flush()
-        self._bar(step + 1, loss, answer, speed, wall)
-        self._last, self._sums, self._n = now, [0.0] * 4, 0
+        self._bar(step + 1, answer, choice, speed, wall)
+        self._last, self._steps = now, []
 
-    def _bar(self, done, loss, answer, speed, wall):
+    def _bar(self, done, answer, choice, speed, wall):
         phase = self._phase
         steps, width = phase.plan.steps, 30
         filled = width * done // steps
         left = wall / max(1, done - phase.first_step) * (steps - done)
         line = (
-            f"{phase.name} [{'#' * filled}{'.' * (width - filled)}] {done}/{steps}  loss {loss:.3f}  answers {answer:.3f}  "
+            f"{phase.name} [{'#' * filled}{'.' * (width - filled)}] {done}/{steps}  loss of answers {answer:.3f}, of choices {choice:.3f}  "
             f"{speed:.0f} tokens/s  {wall / 60:.1f} min, {left / 60:.1f} left"
         )
         if sys.stdout.isatty():
@@ -332,8 +335,7 @@ def plot(work, names, path):
             rows = list(csv.DictReader(file))
         tokens = [float(r["tokens"]) / 1e6 for r in rows]
         axes.plot(tokens, [float(r["answer_loss"]) for r in rows], label=f"{name}: answers", linewidth=1)
-        if name == "trunk":
-            axes.plot(tokens, [float(r["loss"]) for r in rows], label="trunk: weighted, prompts too", linewidth=0.6)
+        axes.plot(tokens, [float(r["choice_loss"]) for r in rows], label=f"{name}: tokens that name the subject", linewidth=0.8)
     axes.set(yscale="log", xlabel="million tokens", ylabel="cross-entropy, nats per token")
     axes.grid(True, which="both", alpha=0.3)
     axes.legend()
@@ -347,9 +349,12 @@ def arguments():
     parser.add_argument("--steps", type=int, default=DEFAULT_STEPS, help="of the trunk (default %(default)s)")
     parser.add_argument("--nextn-steps", type=int, default=DEFAULT_NEXTN_STEPS, help="of the nextn block (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rows", type=int, default=4, help="of each process in a step (default %(default)s)")
+    parser.add_argument("--rows", type=int, default=Plan.rows, help="of each process in a step (default %(default)s)")
+    parser.add_argument("--vocab", type=int, default=Plan.n_vocab, help="entries of the vocabulary (default %(default)s)")
+    parser.add_argument("--tokenizer-chats", type=int, default=Plan.tokenizer_chats, help="it is made from (default %(default)s)")
     parser.add_argument("--out", type=pathlib.Path, default=HERE, help="where the GGUF files go (default: beside this script)")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("build/embedded"), help="for checkpoints and curves")
+    parser.add_argument("--stop-after", type=int, help="end early, with a checkpoint, after so many steps of the trunk")
     parser.add_argument("--fresh", action="store_true", help="forget the checkpoints in the work folder")
     parser.add_argument("--f32", action="store_true", help="write pantheon-tiny-f32.gguf and -mtp-f32.gguf as well")
     return parser.parse_args()
@@ -367,7 +372,7 @@ def main():
         for path in args.work.glob("*.checkpoint"):
             path.unlink()
         (args.work / "tokenizer.pickle").unlink(missing_ok=True)
-    plan = Plan(steps=args.steps, seed=args.seed, rows=args.rows)
+    plan = Plan(args.steps, n_vocab=args.vocab, tokenizer_chats=args.tokenizer_chats, seed=args.seed, rows=args.rows)
     cached = args.work / "tokenizer.pickle"
     if not cached.exists():
         print("training the tokenizer", flush=True)
@@ -377,7 +382,10 @@ def main():
 
     trunk = Phase("trunk", plan, config, tok, args.work)
     trunk.resume()
+    trunk.stop_after = args.stop_after or plan.steps
     values = trunk.run()
+    if trunk.stop_after < plan.steps:
+        return
     write_files(args, "pantheon-tiny", config, values, tok)
 
     nextn_plan = Plan(steps=args.nextn_steps, seed=args.seed, rows=args.rows, learning_rate=2e-3, decay_share=0.7)

@@ -14,6 +14,7 @@ int run_command(const CommandLine& line);
 int run_generate(const GenerateOptions& options, const std::string& endpoint);
 int run_chat(const ChatOptions& options, const std::string& endpoint);
 int run_status(const StatusOptions& options, const std::string& endpoint);
+int run_top(const TopOptions& options, const std::string& endpoint);
 int run_ping(const std::string& endpoint);
 int run_cancel(const CancelOptions& options, const std::string& endpoint);
 int run_drain(const DrainOptions& options, const std::string& endpoint);

@@ -50,6 +50,13 @@ pantheon chat --system 'Answer in one sentence.' --thinking-budget 300)"},
      R"(pantheon status
 pantheon status --json | jq .engines[0].slots)"},
 
+    {"top", "the daemon's state, again and again", "pantheon [--endpoint E] top [--interval S] [--frames N]",
+     R"(Shows slots, queue, memory and cache of a daemon and this user's own requests, with the tokens per second
+since the last look, until Ctrl-C. On a terminal each look replaces the one before; else they follow one
+another with an empty line between.)",
+     R"(pantheon top
+pantheon top --frames 1 | head -3)"},
+
     {"ping", "check that the daemon answers", "pantheon [--endpoint E] ping",
      R"(Prints the endpoint that answered and the time of one round trip.)", "pantheon ping && echo up"},
 

@@ -28,6 +28,10 @@ struct ChatOptions {
 struct StatusOptions {
     bool as_json = false;
 };
+struct TopOptions {
+    std::optional<double> interval_s;
+    std::optional<std::int64_t> frames;
+};
 struct PingOptions {};
 struct CancelOptions {
     std::string id;
@@ -87,7 +91,7 @@ struct PerplexityOptions {
 };
 
 using Command =
-    std::variant<GenerateOptions, ChatOptions, StatusOptions, PingOptions, CancelOptions, DrainOptions,
+    std::variant<GenerateOptions, ChatOptions, StatusOptions, TopOptions, PingOptions, CancelOptions, DrainOptions,
                  ReloadOptions, MetricsOptions, SessionsOptions, TokenizeOptions, DetokenizeOptions,
                  TemplateOptions, InfoOptions, ScoreOptions, PerplexityOptions>;
 

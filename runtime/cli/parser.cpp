@@ -81,6 +81,7 @@ struct Targets {
     GenerateOptions generate;
     ChatOptions chat;
     StatusOptions status;
+    TopOptions top;
     CancelOptions cancel;
     DrainOptions drain;
     ReloadOptions reload;
@@ -165,6 +166,11 @@ class Parser {
                       "begin with /think off. Default: as the model's template does");
 
         add_command("status").add_flag("--json", t_.status.as_json, "print the daemon's reply as JSON");
+        CLI::App& top = add_command("top");
+        add_number<double>(top, "--interval", t_.top.interval_s, "S", "seconds between two looks. Default: 1",
+                           0.1);
+        add_number<std::int64_t>(top, "--frames", t_.top.frames, "N", "end after N looks. Default: on Ctrl-C",
+                                 1);
         add_command("ping");
         add_command("cancel").add_option("ID", t_.cancel.id, "the request's name")->required();
         add_number<double>(add_command("drain"), "--timeout", t_.drain.timeout_s, "S",
@@ -261,6 +267,7 @@ class Parser {
         if (name == "generate") return t_.generate;
         if (name == "chat") return t_.chat;
         if (name == "status") return t_.status;
+        if (name == "top") return t_.top;
         if (name == "ping") return PingOptions{};
         if (name == "cancel") return t_.cancel;
         if (name == "drain") return t_.drain;

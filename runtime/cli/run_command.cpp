@@ -9,6 +9,7 @@ struct Runner {
     int operator()(const GenerateOptions& o) const { return run_generate(o, endpoint); }
     int operator()(const ChatOptions& o) const { return run_chat(o, endpoint); }
     int operator()(const StatusOptions& o) const { return run_status(o, endpoint); }
+    int operator()(const TopOptions& o) const { return run_top(o, endpoint); }
     int operator()(const PingOptions&) const { return run_ping(endpoint); }
     int operator()(const CancelOptions& o) const { return run_cancel(o, endpoint); }
     int operator()(const DrainOptions& o) const { return run_drain(o, endpoint); }

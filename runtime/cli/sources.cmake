@@ -20,6 +20,8 @@ add_library(pantheon_cli STATIC
   cli/status_text.cpp
   cli/stream_printer.cpp
   cli/text_commands.cpp
+  cli/top.cpp
+  cli/top_text.cpp
   cli/utf8_repair.cpp)
 target_link_libraries(pantheon_cli
   PUBLIC pantheon_base pantheon_config pantheon_model pantheon_ipc nlohmann_json::nlohmann_json

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <set>
 #include <sstream>
 
@@ -92,9 +93,16 @@ std::optional<std::int64_t> cgroup_cpu_quota(const std::string& root) {
     return tightest;
 }
 
+std::string embedded_model_path(const std::string& program) {
+    std::error_code error;
+    const auto file = std::filesystem::canonical(program, error);
+    if (error) return PANTHEON_DATA_DIR "/model.gguf";  // as it was configured
+    return (file.parent_path() / PANTHEON_DATA_FROM_BIN "/model.gguf").lexically_normal();
+}
+
 HostDefaults host_defaults() {
     HostDefaults host;
-    host.model_path = PANTHEON_DATA_DIR "/model.gguf";
+    host.model_path = embedded_model_path();
     host.endpoint = default_endpoint(process_environment());
     host.n_cores = physical_cores(allowed_cpus());
     if (const auto quota = cgroup_cpu_quota()) host.n_cores = std::min(host.n_cores, *quota);

@@ -21,6 +21,10 @@ struct HostDefaults {
 
 HostDefaults host_defaults();
 
+/// The embedded model of the installation (or build folder) that this program lies in, wherever it was moved
+/// to: share/pantheon/model.gguf beside its bin. Symbolic links to the program are followed.
+std::string embedded_model_path(const std::string& program = "/proc/self/exe");
+
 /// A variable's value, or nothing when it is unset or empty.
 using Environment = std::function<std::optional<std::string>(std::string_view name)>;
 Environment process_environment();

@@ -51,6 +51,16 @@ class WithDaemonTest(unittest.TestCase):
         self.assertIn(b"ready", self.run_command("status"))
         self.run_command("ping")
 
+    def test_top_looks_again_and_again(self):
+        printed = self.run_command("top", "--interval", "0.1", "--frames", "3").decode()
+        frames = printed.split("\n\n")
+        self.assertEqual(len(frames), 3)
+        for frame in frames:
+            self.assertRegex(frame, r"^pantheond [0-9.]+ ready, up 0:[0-9]{2}, ")
+            self.assertRegex(frame, r"\n[a-z0-9]+ +ready +slots \[\.+\] 0/[0-9]+, 0 parked  queue 0/64  KV ")
+        self.assertNotIn("/s)", frames[0])
+        self.assertIn("/s)", frames[1])
+
     def test_tokenize_and_detokenize_through_the_daemon_and_from_the_file_agree(self):
         text = "héllo <|im_end|>\n 1".encode()
         for options in ([], ["--special"]):

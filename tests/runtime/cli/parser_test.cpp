@@ -144,6 +144,15 @@ TEST(ParserTest, WrongUsageStopsWithTwoAndSaysWhy) {
     }
 }
 
+TEST(ParserTest, TopTakesItsOptions) {
+    EXPECT_FALSE(parsed<TopOptions>({"top"}).interval_s || parsed<TopOptions>({"top"}).frames);
+    const auto full = parsed<TopOptions>({"top", "--interval", "0.5", "--frames", "3"});
+    EXPECT_EQ(full.interval_s, 0.5);
+    EXPECT_EQ(full.frames, 3);
+    EXPECT_THAT(stopped({"top", "--interval", "0"}).text, HasSubstr("'0' is less than"));
+    EXPECT_THAT(stopped({"top", "--frames", "0"}).text, HasSubstr("'0' is less than 1"));
+}
+
 TEST(ParserTest, PerplexityTakesItsOptions) {
     const auto plain = parsed<PerplexityOptions>({"perplexity", "--model", "m", "--text", "-"});
     EXPECT_EQ(plain.backend, "cpu");

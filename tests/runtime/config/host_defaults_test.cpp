@@ -116,6 +116,15 @@ TEST(HostDefaultsTest, ThisHostHasFreeMemory) {
     EXPECT_GT(host_defaults().free_bytes, 0);
 }
 
+TEST_F(FakeRootTest, TheEmbeddedModelLiesBesideTheProgramWhereverThatWasMoved) {
+    write("moved/bin/pantheond", "");
+    std::filesystem::create_symlink("moved/bin/pantheond", root_.string() + "/link");
+    const std::string model = std::filesystem::canonical(root_).string() + "/moved/share/pantheon/model.gguf";
+    EXPECT_EQ(embedded_model_path(root_.string() + "/moved/bin/pantheond"), model);
+    EXPECT_EQ(embedded_model_path(root_.string() + "/link"), model);
+    EXPECT_THAT(embedded_model_path(root_.string() + "/no-program"), testing::EndsWith("/share/pantheon/model.gguf"));
+}
+
 TEST(HostDefaultsTest, ThisHostHasAtLeastOneCore) {
     EXPECT_GE(host_defaults().n_cores, 1);
 }
