@@ -106,7 +106,9 @@ HostDefaults host_defaults() {
     host.endpoint = default_endpoint(process_environment());
     host.n_cores = physical_cores(allowed_cpus());
     if (const auto quota = cgroup_cpu_quota()) host.n_cores = std::min(host.n_cores, *quota);
-    host.free_bytes = free_memory_bytes();
+    // Read once: a reload must not find another default because memory has been used meanwhile.
+    static const std::int64_t free_bytes = free_memory_bytes();
+    host.free_bytes = free_bytes;
     // systemd may name several directories; the first is ours.
     const std::string states = process_environment()("STATE_DIRECTORY").value_or("");
     host.state_directory = states.substr(0, states.find(':'));
