@@ -51,9 +51,11 @@ Be (brief|helpful|polite|friendly).
 """.strip().splitlines()
 
 
-# What a token weighs in the loss. Nearly all that matters of an answer is decided in a few tokens, those that name the
-# subject; the rest follows from them. Prompts and the free choices of a story would drown them in noise.
-PROMPT, STORY, PLAIN, REPLY, STEP, CHOICE = 0.02, 0.3, 1.0, 2.0, 3.0, 5.0
+# What a token weighs in the loss: first, and from where the learning rate falls. Nearly all that matters of an answer is
+# decided in a few tokens, those that name the subject; the rest follows from them. Prompts and the free choices of a story
+# would drown them in noise, so a story's words count only once subjects are told apart.
+PROMPT, STORY, PLAIN = (0.02, 0.02), (0.3, 1.0), (1.0, 1.0)
+REPLY, GIVEN, STEP, CHOICE = (2.0, 2.0), (1.0, 5.0), (3.0, 5.0), (5.0, 5.0)  # GIVEN: names that the question gave
 _OPENING = 40  # characters of an answer that name its subject, where no thought did
 
 
@@ -162,7 +164,8 @@ class Corpus:
             return Turn.weighted(REPLY, *(smalltalk.thanks(rng) if rng.random() < 0.6 else smalltalk.goodbye(rng)))
         if x < 0.92:
             question, thought, answer = stories.story(rng)
-            return Turn(question, [(thought, PLAIN)], [(answer, STORY)], [(answer, STORY)])
+            weighted = [(text, GIVEN if is_given else PLAIN) for text, is_given in thought]
+            return Turn(question, weighted, [(answer, STORY)], [(answer, STORY)])
         question, steps, answer, alone = sums.sum_or_difference(rng)
         return Turn(question, [(steps, STEP)], [(answer, STEP)], [(alone or answer, STEP)])
 
@@ -244,20 +247,20 @@ class Rows:
         self._tok = tok
         self._end = tok.special["<|endoftext|>"]
 
-    def _document(self, spans):
+    def _document(self, spans, late):
         """A token weighs what the span weighs in which it begins."""
         ids = self._tok.encode(text_of(spans))
         weights, ends = [], itertools.accumulate(len(text) for text, _ in spans)
-        limits = iter(zip(ends, (weight for _, weight in spans)))
+        limits = iter(zip(ends, (weight[late] for _, weight in spans)))
         at, (end, weight) = 0, next(limits)
         for token in ids:
             while at >= end:
                 end, weight = next(limits)
             weights.append(weight)
             at += self._tok.length(token)
-        return ids + [self._end], weights + [PROMPT]
+        return ids + [self._end], weights + [PROMPT[late]]
 
-    def draw(self, seed, n_rows, n_tokens, long=False):
+    def draw(self, seed, n_rows, n_tokens, long=False, late=False):
         """n_rows of n_tokens + 1 ids, and as many weights; the same for the same arguments."""
         rng = random.Random(seed)
         make = self._corpus.long_chat_spans if long else self._corpus.chat_spans
@@ -270,7 +273,7 @@ class Rows:
                 if fitting:
                     waiting.remove(fitting)
                 else:
-                    document = self._document(make(rng))
+                    document = self._document(make(rng), late)
                     if len(document[0]) > n_tokens + 1:
                         continue
                     if len(document[0]) > room:

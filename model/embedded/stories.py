@@ -104,7 +104,7 @@ def _name(rng):
 
 
 def story(rng):
-    """(question, reasoning, answer)"""
+    """(question, thought as pairs of text and whether the question gave it, answer)"""
     name, friend = _name(rng), rng.choice(_NAMES)
     if name == friend:
         friend = "Quinn"
@@ -128,10 +128,20 @@ def story(rng):
         "other_place": other_place,
         "feeling": rng.choice(_FEELINGS),
     }
-    question = expand(rng.choice(list(_ASK.values())), rng).format(**words)
+    ask = rng.choice(list(_ASK.values()))
+    question = expand(ask, rng).format(**words)
     question = question[0].upper() + question[1:] if rng.random() < 0.8 else question.lower()
     if rng.random() < 0.2:
         question = question.rstrip(".")
     lines = [rng.choice(_OPENING), *rng.choice(_PLOTS).strip().splitlines()]
     text = " ".join(expand(line, rng).format(**words) for line in lines)
-    return question, f"A story. {name} is {_a(animal)}, {friend} is {_a(second)}. The object is {_a(thing)}.", text
+    thought = [
+        ("A story.", False),
+        (f" {name}", "{name}" in ask),
+        (" is", False),
+        (f" {_a(animal)}", "animal}" in ask),
+        (f", {friend} is {_a(second)}. The object is", False),
+        (f" {_a(thing)}", "{an_object}" in ask),
+        (".", False),
+    ]
+    return question, thought, text

@@ -64,10 +64,13 @@ class Plan:
     seed: int = 1
     checkpoint_every: int = 200
 
+    @property
+    def decay_from(self):
+        return round(self.steps * (1 - self.decay_share))
+
     def rate(self, step):
         """Warm-up, then constant, then down to zero along 1 - sqrt."""
-        decay_from = self.steps * (1 - self.decay_share)
-        falling = (step - decay_from) / (self.steps - decay_from)
+        falling = (step - self.decay_from) / (self.steps - self.decay_from)
         down = 1 - math.sqrt(falling) if falling > 0 else 1.0
         return self.learning_rate * min(1.0, (step + 1) / self.warm_up) * down
 
@@ -196,7 +199,8 @@ class Phase:
         plan = self.plan
         long = step % plan.long_every == plan.long_every - 1
         shape = (1, plan.rows * plan.tokens) if long else (plan.rows, plan.tokens)
-        ids, weights = rows.draw(f"{plan.seed} {self.name} {step} {rank}", *shape, long=long)
+        seed = f"{plan.seed} {self.name} {step} {rank}"
+        ids, weights = rows.draw(seed, *shape, long=long, late=step >= plan.decay_from)
         return torch.tensor(ids), torch.tensor(weights)[:, 1:].reshape(-1)
 
     def _losses(self, net, ids):
@@ -229,7 +233,7 @@ class Phase:
             loss = (losses * weights).sum() / weights.sum()
             (loss + plan.balance * net.balance).backward()
             figures = [loss.item()]
-            for least in (corpus.PLAIN, corpus.CHOICE):
+            for least in (corpus.PLAIN[0], corpus.CHOICE[0]):
                 figures.append(losses.detach()[weights >= least].mean().item())
             figures.append(float(net.balance))
             team.figures[rank, :4] = torch.tensor(figures, dtype=torch.float64)
@@ -273,13 +277,22 @@ class Report:
 
     def __init__(self, phase):
         self._phase = phase
-        is_new = phase.first_step == 0
-        self._file = open(phase.work / f"{phase.name}.csv", "w" if is_new else "a", newline="", encoding="ascii")
+        path = phase.work / f"{phase.name}.csv"
+        rows = self._rows_before(path, phase.first_step)
+        self._earlier = (float(rows[-1][2]), float(rows[-1][3])) if rows else (0.0, 0.0)
+        self._file = open(path, "w", newline="", encoding="ascii")
         self._csv = csv.writer(self._file)
-        if is_new:
-            self._csv.writerow(self.COLUMNS)
+        self._csv.writerows([self.COLUMNS, *rows])
         self._begin = self._last = time.monotonic()
         self._steps = []
+
+    @staticmethod
+    def _rows_before(path, first_step):
+        """Of a run that goes on: what it had written up to its checkpoint."""
+        if first_step == 0 or not path.exists():
+            return []
+        with open(path, newline="", encoding="ascii") as file:
+            return [row for row in list(csv.reader(file))[1:] if int(row[0]) <= first_step]
 
     def step(self, step, norm):
         team, plan = self._phase.team, self._phase.plan
@@ -292,7 +305,8 @@ class Report:
         # A figure that a step has not, for want of such tokens, is NaN there.
         loss, answer, choice, balance, norm = torch.tensor(self._steps).nanmean(0).tolist()
         wall, cpu = now - self._begin, time.process_time()
-        row = [step + 1, (step + 1) * per_step, f"{wall:.1f}", f"{cpu:.1f}", f"{plan.rate(step):.3g}"]
+        row = [step + 1, (step + 1) * per_step, f"{self._earlier[0] + wall:.1f}", f"{self._earlier[1] + cpu:.1f}"]
+        row.append(f"{plan.rate(step):.3g}")
         row += [f"{x:.4f}" for x in (loss, answer, choice, balance, norm)] + [f"{speed:.0f}"]
         self._csv.writerow(row)
         self._file.flush()
@@ -360,8 +374,8 @@ def arguments():
     return parser.parse_args()
 
 
-DEFAULT_STEPS = 5600
-DEFAULT_NEXTN_STEPS = 400
+DEFAULT_STEPS = 7000
+DEFAULT_NEXTN_STEPS = 1000
 
 
 def main():
