@@ -177,6 +177,13 @@ DieActor::behavior_type die(DieActor::stateful_pointer<DieState> self, SettingsP
                 self->send(scheduler, std::move(taken));
         },
         [self](const DropCheckpoints& message) { self->state.drop(message); },
+        [self](const AdoptCheckpoint& message) {
+            self->state.checkpoints[message.checkpoint] = message.state;
+        },
+        [self](const GetCheckpoint& message) -> model::CheckpointPtr {
+            const auto found = self->state.checkpoints.find(message.checkpoint);
+            return found == self->state.checkpoints.end() ? nullptr : found->second;
+        },
         [self](const StepPlan& plan) {
             std::vector<CheckpointTaken> taken;
             StepDone done = self->state.step(plan, taken);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::chrono::milliseconds kTick{500};          // only while something waits for time to pass
 constexpr std::chrono::seconds kReloadTimeout{70};       // longer than the supervisor waits
 constexpr std::chrono::milliseconds kStatusTimeout{40};  // status answers within 50 ms whatever runs
-constexpr std::chrono::seconds kSessionTimeout{2};
+constexpr std::chrono::seconds kSessionTimeout{200};     // to and from disk, behind a step under way
 
 /// Tickets stay unique when a gateway is replaced.
 TicketId next_ticket() {

@@ -15,6 +15,7 @@
 #include "actors/settings.h"
 #include "model/chat/output_parser.h"
 #include "model/sampler/sampler.h"
+#include "model/state/state_file.h"
 #include "runtime/base/ids.h"
 
 namespace pantheon::actors {
@@ -207,6 +208,16 @@ struct RunResult {
     std::vector<double> scored;
     std::vector<std::vector<model::TokenLogprob>> scored_top;
 };
+/// scheduler → die: a state from disk, as if it had been taken here. Of this host only, like the answer to
+/// GetCheckpoint: what is large and immutable is not copied.
+struct AdoptCheckpoint {
+    CheckpointId checkpoint;
+    model::CheckpointPtr state;
+};
+/// scheduler → die: answered with the state, or null.
+struct GetCheckpoint {
+    CheckpointId checkpoint;
+};
 /// die → scheduler, before the StepDone of a step that takes it.
 struct CheckpointTaken {
     CheckpointId checkpoint;
@@ -240,6 +251,7 @@ struct EngineSnapshot {
     std::uint64_t kv_used_bytes = 0, kv_pool_bytes = 0;
     std::uint64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
     std::uint64_t cache_bytes = 0, cache_limit_bytes = 0, cache_hits = 0, cache_misses = 0;
+    std::uint64_t cache_disk_bytes = 0;
     std::vector<TicketId> queued, running;
     bool is_step_hanging = false;  // the step under way has taken longer than die.hang_ms
 };
@@ -250,6 +262,29 @@ struct TicketList {
     std::vector<std::pair<JobPtr, bool>> jobs;
 };  // bool: bound to a slot
 struct ListTickets {};
+
+/// A session as it lies on disk.
+struct SavedState {
+    std::string space, name, owner;
+    std::vector<TokenId> tokens;
+    std::uint64_t bytes = 0;
+    std::int64_t saved_ms = 0;  // of the file's clock
+};
+struct SaveState {
+    SavedState what;  // bytes and saved_ms are the store's to say
+    model::CheckpointPtr state;
+};
+struct LoadState {
+    std::string space, name;
+};
+struct DropState {
+    std::string space, name;
+};
+struct ListStates {};
+using SaveStatePtr = std::shared_ptr<const SaveState>;
+using StoreAnswer = std::shared_ptr<const Status>;
+using LoadAnswer = std::shared_ptr<const Result<model::StateFile>>;
+using SavedStates = std::shared_ptr<const std::vector<SavedState>>;  // newest first
 
 /// gateway → scheduler: a `sessions` or `session.*` request.
 struct SessionCommand {
@@ -316,11 +351,17 @@ using SlotActor =
 /// Owns one device: executor, states, checkpoints, sampling. Steps one plan at a time, in order.
 using DieActor =
     caf::typed_actor<caf::reacts_to<BindSlot>, caf::reacts_to<ReleaseSlot>, caf::reacts_to<KeepState>,
-                     caf::reacts_to<DropCheckpoints>, caf::reacts_to<StepPlan>>;
+                     caf::reacts_to<DropCheckpoints>, caf::reacts_to<AdoptCheckpoint>,
+                     caf::replies_to<GetCheckpoint>::with<model::CheckpointPtr>, caf::reacts_to<StepPlan>>;
 
 /// Owns the configuration file: reads and checks it again when asked. Reading may block; it has a thread of
 /// its own.
 using ConfigActor = caf::typed_actor<caf::replies_to<ReloadConfig>::with<ReloadOutcomePtr>>;
+
+/// Owns the folder of saved sessions. Reading and writing block; it has a thread of its own.
+using StoreActor = caf::typed_actor<
+    caf::replies_to<SaveStatePtr>::with<StoreAnswer>, caf::replies_to<LoadState>::with<LoadAnswer>,
+    caf::replies_to<DropState>::with<StoreAnswer>, caf::replies_to<ListStates>::with<SavedStates>>;
 
 /// Owns the spawn tree, the restart policy and the settings in force.
 using SupervisorActor =
@@ -335,6 +376,7 @@ struct Wiring {
     std::vector<SlotActor> slots;
     DieActor die;                      // empty while there is none
     std::uint64_t die_generation = 0;  // grows with each replacement: states on the die are gone
+    StoreActor store;
     SupervisorActor supervisor;
 };
 
@@ -413,6 +455,16 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::BeginSequence)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::PromptCached)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SessionCommandPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SessionAnswer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SaveStatePtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::LoadState)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::DropState)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::ListStates)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::StoreAnswer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::LoadAnswer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SavedStates)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::AdoptCheckpoint)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::GetCheckpoint)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::model::CheckpointPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::AcceptedToken)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::ScoredTokens)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::EndSequence)

@@ -382,6 +382,7 @@ void SchedulerState::on_wiring(const WiringPtr& next) {
     }
     if (!previous || previous->die_generation != wiring->die_generation) die_replaced();
     if (!previous && has_die()) self->send(wiring->die, DropCheckpoints{{}, true});
+    if (has_die() && (!previous || previous->die_generation != wiring->die_generation)) load_saved();
     dispatch();
 }
 
@@ -517,6 +518,7 @@ EngineSnapshot SchedulerState::snapshot() const {
     snapshot.cache_limit_bytes = cache.limit_bytes();
     snapshot.cache_hits = cache.n_hits();
     snapshot.cache_misses = cache.n_misses();
+    for (const SavedState& state : saved) snapshot.cache_disk_bytes += state.bytes;
     snapshot.completion_tokens = n_completion_tokens;
     snapshot.is_step_hanging = is_hanging();
     return snapshot;
@@ -556,9 +558,7 @@ SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<Schedul
         [self](const GetSnapshot&) -> SnapshotPtr {
             return std::make_shared<const EngineSnapshot>(self->state.snapshot());
         },
-        [self](const SessionCommandPtr& command) -> SessionAnswer {
-            return std::make_shared<const Result<Json>>(self->state.session_command(*command));
-        },
+        [self](const SessionCommandPtr& command) { return self->state.session_command(command); },
         [self](const ListTickets&) -> TicketListPtr {
             return std::make_shared<const TicketList>(self->state.tickets());
         },

@@ -1,6 +1,7 @@
 // The actor that owns the admission queue, the slot table and step planning of one engine.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -69,6 +70,8 @@ struct SchedulerState {
     std::unordered_map<TicketId, int> quiet_ticks;  // requests for which no token can come: since how many
     std::unordered_map<TicketId, std::int64_t> early_credit;  // granted before the sequence was in a slot
 
+    std::vector<SavedState> saved;  // sessions on disk, newest first, as the store has said last
+
     std::uint64_t kv_used_bytes = 0, kv_pool_bytes = 0;
     std::uint64_t n_prompt_tokens = 0, n_cached_tokens = 0, n_completion_tokens = 0;
     double mean_request_ms = 0;  // for retry_after_ms
@@ -83,7 +86,7 @@ struct SchedulerState {
     void on_step_done(const StepDone& done);
     void on_checkpoint(const CheckpointTaken& message);
     void adopt(const SettingsPtr& next);
-    Result<Json> session_command(const SessionCommand& command);
+    caf::result<SessionAnswer> session_command(const SessionCommandPtr& command);
     void on_verdict(const SlotVerdict& message);
     void on_freed(const SlotFreed& message);
     void on_report(const SlotReport& report);
@@ -117,10 +120,28 @@ struct SchedulerState {
     void keep_final_state(std::size_t index);
     bool uses_cache(const RunningSequence& sequence) const;
     void send_drops();
+    // scheduler_sessions.cpp
+    struct SessionKey {
+        CacheSpace space;
+        std::string name;
+    };
+    const SavedState* find_saved(const SessionKey& key) const;
+    Json list_sessions(const CacheSpace& space, const CacheSpace& who) const;
+    void drop_session(const SessionKey& key, const CacheSpace& who, bool is_admin,
+                      std::function<void(Result<Json>)> answer);
+    void save_session(const SessionKey& key, std::function<void(Result<Json>)> answer);
+    void load_session(const SessionKey& key, std::function<void(const Status&)> done);
+    Status adopt_state(const SessionKey& key, const model::StateFile& file);
+    void refresh_saved(std::function<void(const Status&)> done);
+    void load_saved();
+    void load_next(const std::shared_ptr<std::vector<SessionKey>>& keys);
     bool is_hanging() const;
     void die_replaced();
     void slot_replaced(std::size_t index);
 };
+
+/// Whose checkpoints a request of this client and mode reads and feeds.
+CacheSpace space_of(const Identity& who, CacheMode mode);
 
 /// is_restart: the predecessor died; slots are asked what they hold before anything is planned.
 SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<SchedulerState> self,

@@ -1,4 +1,4 @@
-// The scheduler's side of the prefix cache: where a sequence resumes, when its state is kept, who may ask.
+// The scheduler's side of the prefix cache: where a sequence resumes and when its state is kept.
 #include <algorithm>
 
 #include "actors/cache/checkpoint_marks.h"
@@ -6,15 +6,16 @@
 #include "model/sampler/sampler.h"
 
 namespace pantheon::actors {
-namespace {
 
 CacheSpace space_of(const Identity& who, CacheMode mode) {
     if (mode == CacheMode::shared) return kSharedSpace;
     return who.curve_key.empty() ? "uid:" + std::to_string(who.uid) : "curve:" + who.curve_key;
 }
 
+namespace {
+
 CacheSpace space_of(const Job& job) {
-    return space_of(job.who, job.prepared->cache);
+    return actors::space_of(job.who, job.prepared->cache);
 }
 
 }  // namespace
@@ -129,33 +130,6 @@ void SchedulerState::adopt(const SettingsPtr& next) {
     queue.set_limit(next->limits.queue);
     cache.set_limit(next->cache.limit_bytes);
     send_drops();
-}
-
-// ---- sessions
-// ---------------------------------------------------------------------------------------------------
-
-Result<Json> SchedulerState::session_command(const SessionCommand& command) {
-    const SessionRequest& request = command.request;
-    if (request.cache == CacheMode::off)
-        return Error(Code::invalid_argument, "cache: sessions are private or shared");
-    const CacheSpace space = space_of(command.who, request.cache);
-    const CacheSpace who = space_of(command.who, CacheMode::private_);
-    if (request.op == "sessions") {
-        Json list = Json::array();
-        for (const Session& session : cache.sessions(space))
-            list.push_back(Json{{"session", session.name},
-                                {"tokens", session.n_tokens},
-                                {"bytes", session.bytes},
-                                {"own", session.owner == who}});
-        return Json{{"sessions", std::move(list)}};
-    }
-    if (request.op == "session.drop") {
-        const Status dropped = cache.drop_session(space, request.session.value_or(""), who, command.is_admin);
-        send_drops();
-        if (!dropped) return dropped.error();
-        return Json{{"dropped", true}};
-    }
-    return Error(Code::unimplemented, request.op + ": not available in this version");
 }
 
 }  // namespace pantheon::actors

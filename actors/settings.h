@@ -13,6 +13,7 @@
 #include "model/chat/chat_template.h"
 #include "model/executor.h"
 #include "model/sampler/sampler.h"
+#include "model/state/checkpoint_codec.h"
 #include "model/tokenizer/tokenizer.h"
 #include "runtime/base/ids.h"
 #include "runtime/base/status.h"
@@ -60,6 +61,7 @@ struct ModelInfo {
 /// The prefix cache of an engine.
 struct CacheSettings {
     std::int64_t every = 0;         // sessions.every: tokens between checkpoints; 0: no such ones
+    std::string dir;                // sessions.dir: where sessions are saved; empty: nowhere
     std::uint64_t limit_bytes = 0;  // sessions.bytes: for everything that is kept; 0: no cache
 };
 
@@ -71,8 +73,9 @@ struct EngineSettings {
     std::vector<std::pair<std::string, std::string>> ops;  // op and implementation, for status
     int n_threads = 1;
     int n_slots = 16;
-    model::CheckpointSizes checkpoint;  // what one takes
-    bool is_die_detached = true;        // false under the test scheduler
+    model::CheckpointSizes checkpoint;                    // what one takes
+    std::shared_ptr<const model::CheckpointCodec> codec;  // how one is saved; null: it cannot be
+    bool is_die_detached = true;                          // false under the test scheduler
     /// Makes the die's executor on the die's own thread; called again when a die is replaced.
     std::function<Result<std::unique_ptr<model::Executor>>()> make_executor;
 };

@@ -9,6 +9,7 @@
 #include "model/qwen35moe/forward.h"
 #include "model/qwen35moe/ops.h"
 #include "model/qwen35moe/weights.h"
+#include "model/state/host_checkpoint.h"
 #include "model/state/slot_store.h"
 #include "model/step_batch.h"
 
@@ -63,6 +64,10 @@ Status check_range(const char* name, int value, int max) {
 CheckpointSizes checkpoint_sizes(const Weights& weights, KvFormat kv_format) {
     const StateShape shape = state_shape(weights.config(), kv_format);
     return {shape.image_bytes(), shape.kv_bytes_per_page_row(), kernels::kKvPageRows};
+}
+
+std::shared_ptr<const CheckpointCodec> checkpoint_codec(const Weights& weights, KvFormat kv_format) {
+    return host_checkpoint_codec(state_shape(weights.config(), kv_format));
 }
 
 Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<const Weights> weights,

@@ -15,7 +15,8 @@
 
 namespace pantheon::model {
 
-class Weights;  // model/qwen35moe/weights.h
+class Weights;          // model/qwen35moe/weights.h
+class CheckpointCodec;  // model/state/checkpoint_codec.h
 
 enum class Backend {
     ref,  // exact: weights expanded to f32, sums in f64
@@ -59,6 +60,8 @@ std::string isa_name(Backend backend);
 
 /// What a checkpoint of this model takes.
 CheckpointSizes checkpoint_sizes(const Weights& weights, KvFormat kv_format);
+/// How a checkpoint of this model is saved.
+std::shared_ptr<const CheckpointCodec> checkpoint_codec(const Weights& weights, KvFormat kv_format);
 
 class Executor {
   public:

@@ -107,6 +107,18 @@ std::optional<CheckpointId> PrefixCache::add(const CacheSpace& space, std::span<
     return id;
 }
 
+bool PrefixCache::reserve(std::int64_t n_tokens) {
+    if (!is_enabled() || !make_room(size_of(n_tokens), std::numeric_limits<double>::max())) return false;
+    reserved_bytes_ += size_of(n_tokens);
+    arriving_bytes_ += size_of(n_tokens);
+    return true;
+}
+
+void PrefixCache::unreserve(std::int64_t n_tokens) {
+    reserved_bytes_ -= size_of(n_tokens);
+    arriving_bytes_ -= size_of(n_tokens);
+}
+
 bool PrefixCache::confirm(CheckpointId id, const std::vector<std::uint64_t>& kv_blocks) {
     const auto found = entries_.find(id);
     if (found == entries_.end()) return false;
@@ -218,7 +230,7 @@ void PrefixCache::clear() {
     names_.clear();
     dropped_.clear();
     n_confirmed_ = 0;
-    reserved_bytes_ = 0;
+    reserved_bytes_ = arriving_bytes_;
 }
 
 std::vector<CheckpointId> PrefixCache::take_dropped() {
@@ -270,13 +282,18 @@ Status PrefixCache::drop_session(const CacheSpace& space, const std::string& nam
     return {};
 }
 
+std::optional<Session> PrefixCache::session(const CacheSpace& space, const std::string& name) const {
+    const auto found = names_.find({space, name});
+    if (found == names_.end()) return std::nullopt;
+    const NamedState& named = found->second;
+    const std::int64_t n_tokens = entries_.at(named.checkpoint).node->depth;
+    return Session{name, named.owner, named.checkpoint, n_tokens, size_of(n_tokens)};
+}
+
 std::vector<Session> PrefixCache::sessions(const CacheSpace& space) const {
     std::vector<Session> list;
-    for (const auto& [key, named] : names_) {
-        if (key.first != space) continue;
-        const std::int64_t n_tokens = entries_.at(named.checkpoint).node->depth;
-        list.push_back({key.second, named.owner, named.checkpoint, n_tokens, size_of(n_tokens)});
-    }
+    for (const auto& [key, named] : names_)
+        if (key.first == space) list.push_back(*session(space, key.second));
     return list;
 }
 

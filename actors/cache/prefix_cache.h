@@ -56,8 +56,13 @@ class PrefixCache {
     bool confirm(CheckpointId id, const std::vector<std::uint64_t>& kv_blocks);
     /// The die does not hold it.
     void give_up(CheckpointId id);
+    /// Holds back room for a state of that length that is on its way in from elsewhere; false: there is none.
+    bool reserve(std::int64_t n_tokens);
+    void unreserve(std::int64_t n_tokens);
     /// The checkpoint of exactly these tokens; 0: none.
     CheckpointId at(const CacheSpace& space, std::span<const TokenId> tokens) const;
+    /// What led to a checkpoint that is there.
+    std::vector<TokenId> tokens_of(CheckpointId id) const { return RadixTree::path(*entries_.at(id).node); }
     bool contains(CheckpointId id) const { return entries_.contains(id); }
 
     /// Keeps the checkpoint under a name until the session is dropped, in place of what had the name.
@@ -67,6 +72,7 @@ class PrefixCache {
     /// not_found; permission_denied when `who` neither owns it nor is an admin.
     Status drop_session(const CacheSpace& space, const std::string& name, const CacheSpace& who,
                         bool is_admin = false);
+    std::optional<Session> session(const CacheSpace& space, const std::string& name) const;
     std::vector<Session> sessions(const CacheSpace& space) const;  // by name
 
     void set_limit(std::uint64_t limit_bytes);
@@ -127,7 +133,8 @@ class PrefixCache {
     std::vector<CheckpointId> dropped_;
     std::uint64_t next_id_ = 1;
     std::uint64_t n_confirmed_ = 0;
-    std::uint64_t reserved_bytes_ = 0;
+    std::uint64_t reserved_bytes_ = 0;  // by pending checkpoints and what is arriving
+    std::uint64_t arriving_bytes_ = 0;
     std::uint64_t n_uses_ = 0;
     double clock_ = 0;  // GreedyDual: the worth of what was dropped last
     std::uint64_t n_hits_ = 0, n_misses_ = 0;

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "model/state/host_checkpoint.h"
 #include "runtime/base/units.h"
 
 namespace pantheon::model {
@@ -25,20 +26,6 @@ Error no_memory_for_state(SlotId slot) {
 
 }  // namespace
 
-struct SlotStore::SharedState final : Checkpoint {
-    SharedState(std::int32_t length, std::vector<std::uint64_t> names, std::shared_ptr<Image> image_,
-                std::vector<KvBlockPtr> blocks_, std::shared_ptr<const KvPool> pool_)
-        : Checkpoint(length, std::move(names)),
-          image(std::move(image_)),
-          blocks(std::move(blocks_)),
-          pool(std::move(pool_)) {}
-    // Not const: a slot that holds the last reference goes on in them. While a checkpoint holds them nobody
-    // writes.
-    std::shared_ptr<Image> image;
-    std::vector<KvBlockPtr> blocks;
-    std::shared_ptr<const KvPool> pool;  // tells whose checkpoint it is
-};
-
 SlotStore::SlotStore(const StateShape& shape, int n_slots, int n_ctx)
     : shape_(shape),
       n_ctx_(n_ctx),
@@ -56,10 +43,8 @@ Status SlotStore::check_free(SlotId slot) const {
 Status SlotStore::bind(SlotId slot) {
     if (Status ok = check_free(slot); !ok) return ok;
     try {
-        auto image = std::make_shared<Image>();
-        image->conv.resize(static_cast<std::size_t>(shape_.n_gdn_layers) * shape_.conv_floats);
-        image->gdn.resize(static_cast<std::size_t>(shape_.n_gdn_layers) * shape_.gdn_floats);
-        sequences_[index(slot)].reset(new Sequence{0, std::move(image), KvSequence(pool_)});
+        sequences_[index(slot)].reset(
+            new Sequence{0, std::make_shared<StateImage>(shape_), KvSequence(pool_)});
     } catch (const std::bad_alloc&) {
         return no_memory_for_state(slot);
     } catch (const std::length_error&) {
@@ -70,9 +55,9 @@ Status SlotStore::bind(SlotId slot) {
 
 Status SlotStore::restore(SlotId slot, const Checkpoint& from) {
     if (Status ok = check_free(slot); !ok) return ok;
-    const auto* state = dynamic_cast<const SharedState*>(&from);
-    if (!state || state->pool != pool_)
-        return Error(Code::invalid_argument, slot_name(slot) + ": the checkpoint is of another store");
+    const auto* state = dynamic_cast<const HostCheckpoint*>(&from);
+    if (!state || !(state->shape == shape_) || from.length() > n_ctx_)
+        return Error(Code::invalid_argument, slot_name(slot) + ": the checkpoint has another shape");
     try {
         sequences_[index(slot)].reset(
             new Sequence{from.length(), state->image, KvSequence(pool_, state->blocks)});
@@ -86,12 +71,8 @@ Result<CheckpointPtr> SlotStore::snapshot(SlotId slot) const {
     if (!is_bound(slot)) return Error(Code::failed_precondition, slot_name(slot) + ": is not bound");
     const Sequence& sequence = at(slot);
     try {
-        std::vector<KvBlockPtr> blocks = sequence.kv.share(sequence.length);
-        std::vector<std::uint64_t> names;
-        names.reserve(blocks.size());
-        for (const KvBlockPtr& block : blocks) names.push_back(block->id());
-        return CheckpointPtr(std::make_shared<const SharedState>(sequence.length, std::move(names),
-                                                                 sequence.image, std::move(blocks), pool_));
+        return CheckpointPtr(std::make_shared<const HostCheckpoint>(shape_, sequence.length, sequence.image,
+                                                                    sequence.kv.share(sequence.length)));
     } catch (const std::bad_alloc&) {
         return no_memory_for_state(slot);
     }
@@ -119,7 +100,7 @@ Status SlotStore::reserve(SlotId slot, std::int32_t n_rows) {
     assert(n_rows >= 0 && n_rows <= n_ctx_ - sequence.length);
     try {
         if (n_rows > 0 && !is_held_alone(sequence.image))
-            sequence.image = std::make_shared<Image>(*sequence.image);
+            sequence.image = std::make_shared<StateImage>(*sequence.image);
         sequence.kv.reserve(sequence.length, n_rows);
     } catch (const std::bad_alloc&) {
         return Error(Code::resource_exhausted,

@@ -9,6 +9,7 @@
 #include "kernels/attention/kv_view.h"
 #include "kernels/gdn/gated_delta_rule.h"
 #include "model/state/checkpoint.h"
+#include "model/state/host_checkpoint.h"
 #include "model/state/kv_sequence.h"
 #include "model/state/state_shape.h"
 #include "runtime/base/ids.h"
@@ -27,7 +28,8 @@ class SlotStore {
     /// A fresh sequence: length 0, states zero, no KV. failed_precondition when the slot is bound,
     /// resource_exhausted when memory is short.
     Status bind(SlotId slot);
-    /// A sequence that goes on from the checkpoint, which must be of this store (invalid_argument).
+    /// A sequence that goes on from the checkpoint, which must be of a store of this shape
+    /// (invalid_argument).
     Status restore(SlotId slot, const Checkpoint& from);
     /// The slot's sequence as it is after its last step. failed_precondition when the slot is not bound.
     Result<CheckpointPtr> snapshot(SlotId slot) const;
@@ -58,17 +60,11 @@ class SlotStore {
     std::uint64_t kv_pool_bytes() const;  // n_slots × n_ctx rows, in whole pages
 
   private:
-    /// The recurrent states. Shared between slots and checkpoints until somebody writes.
-    struct Image {
-        std::vector<float> conv;  // [GDN layer][gdn_conv_dim][gdn_d_conv − 1]
-        std::vector<float> gdn;   // [GDN layer][v head][v][k]
-    };
     struct Sequence {
         std::int32_t length = 0;
-        std::shared_ptr<Image> image;
+        std::shared_ptr<StateImage> image;
         KvSequence kv;
     };
-    struct SharedState;  // the checkpoint of this store
     Status check_free(SlotId slot) const;
     static std::size_t index(SlotId slot) { return static_cast<std::size_t>(slot.value); }
     const Sequence& at(SlotId slot) const { return *sequences_[index(slot)]; }

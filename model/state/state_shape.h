@@ -29,6 +29,14 @@ struct StateShape {
     }
 };
 
+/// Same in every size and format.
+inline bool operator==(const StateShape& a, const StateShape& b) {
+    return a.n_gdn_layers == b.n_gdn_layers && a.conv_floats == b.conv_floats &&
+           a.gdn_floats == b.gdn_floats && a.gdn_head_dim == b.gdn_head_dim &&
+           a.n_attention_layers == b.n_attention_layers && a.n_head_kv == b.n_head_kv &&
+           a.head_dim == b.head_dim && a.kv_type == b.kv_type;
+}
+
 inline std::int64_t n_kv_pages(std::int64_t n_rows) {
     return (n_rows + kernels::kKvPageRows - 1) / kernels::kKvPageRows;
 }

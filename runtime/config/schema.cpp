@@ -225,13 +225,13 @@ const KeyRow kRows[] = {
     {.path = "sessions.dir",
      .field = at<&Config::sessions, &SessionsSection::dir>,
      .fallback = "\"auto\"",
-     .help = "where state checkpoints spill to; empty: nowhere",
+     .help = "where sessions are saved; empty: nowhere",
      .auto_meaning = "$STATE_DIRECTORY, which systemd sets; else nowhere",
      .apply_auto = [](Config& config, std::size_t, const HostDefaults& host) -> Status {
          config.sessions.dir = host.state_directory;
          return {};
      },
-     .awaits = "states on disk"},
+     .check = check_sessions_dir},
 
     {.path = "limits.max_tokens",
      .field = at<&Config::limits, &LimitsSection::max_tokens>,

@@ -52,7 +52,7 @@ actors::SamplingDefaults sampling_defaults(const config::SamplingSection& config
 }
 
 actors::CacheSettings cache_of(const config::Config& config) {
-    return {config.sessions.every, static_cast<std::uint64_t>(config.sessions.bytes)};
+    return {config.sessions.every, config.sessions.dir, static_cast<std::uint64_t>(config.sessions.bytes)};
 }
 
 actors::Limits limits_of(const config::Config& config) {

@@ -61,6 +61,7 @@ Result<LoadedModel> load_model(const config::Config& config) {
     settings.engine.ops = model::op_choices(backend);
     settings.engine.n_threads = static_cast<int>(config.cpu.threads);
     settings.engine.n_slots = static_cast<int>(engine.slots);
+    settings.engine.codec = model::checkpoint_codec(**weights, config.kv.format);
     settings.engine.checkpoint = model::checkpoint_sizes(**weights, config.kv.format);
 
     model::ExecutorConfig executor;

@@ -27,6 +27,22 @@ class FakeCheckpoint : public model::Checkpoint {
     }
 };
 
+class FakeCodec : public model::CheckpointCodec {
+  public:
+    std::string layout() const override { return "fake"; }
+    std::uint64_t encoded_bytes(std::int32_t length) const override {
+        return static_cast<std::uint64_t>(length) * sizeof(TokenId);
+    }
+    Status encode(const model::Checkpoint& checkpoint, const Sink& sink) const override {
+        return sink(std::as_bytes(std::span(dynamic_cast<const FakeCheckpoint&>(checkpoint).tokens)));
+    }
+    Result<model::CheckpointPtr> decode(std::int32_t length, const Source& source) const override {
+        std::vector<TokenId> tokens(static_cast<std::size_t>(length));
+        if (Status ok = source(std::as_writable_bytes(std::span(tokens))); !ok) return std::move(ok).error();
+        return model::CheckpointPtr(std::make_shared<const FakeCheckpoint>(tokens));
+    }
+};
+
 class FakeExecutor : public model::Executor {
   public:
     FakeExecutor(std::shared_ptr<FakeDeviceControl> control, int n_slots, int n_ctx, std::int32_t n_vocab,
@@ -141,6 +157,10 @@ std::vector<TokenId> fake_reply(std::vector<TokenId> prompt, std::int64_t max_to
         if (next == end) break;
     }
     return reply;
+}
+
+std::shared_ptr<const model::CheckpointCodec> fake_codec() {
+    return std::make_shared<const FakeCodec>();
 }
 
 std::size_t FakeDeviceControl::n_held() const {

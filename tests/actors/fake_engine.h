@@ -67,6 +67,9 @@ TokenId fake_next_token(std::span<const TokenId> sequence, TokenId end);
 /// What a greedy request must produce: up to `max_tokens` tokens, the end token included when it comes.
 std::vector<TokenId> fake_reply(std::vector<TokenId> prompt, std::int64_t max_tokens, TokenId end);
 
+/// Saves the tokens.
+std::shared_ptr<const model::CheckpointCodec> fake_codec();
+
 std::unique_ptr<model::Executor> make_fake_executor(std::shared_ptr<FakeDeviceControl> control, int n_slots,
                                                     int n_ctx, std::int32_t n_vocab, TokenId end);
 

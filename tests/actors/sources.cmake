@@ -13,6 +13,7 @@ pantheon_test(actors_test
     ${CMAKE_CURRENT_LIST_DIR}/fake_engine.cpp
     ${CMAKE_CURRENT_LIST_DIR}/reload_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/requests_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/saved_sessions_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/step_planner_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/thinking_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/token_rights_test.cpp
@@ -20,3 +21,5 @@ pantheon_test(actors_test
   LIBS pantheon_actors
   LABELS fast)
 target_precompile_headers(actors_test PRIVATE ${CMAKE_SOURCE_DIR}/actors/caf.h)
+# These tests wait for nothing and compute nothing; optimising them only costs the time to build them.
+target_compile_options(actors_test PRIVATE $<$<CONFIG:Release>:-O0>)

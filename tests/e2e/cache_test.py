@@ -2,6 +2,7 @@
 """The prefix cache from outside: how many tokens of a prompt come from it, and that no answer changes."""
 
 import sys
+import time
 import unittest
 
 from daemon import Daemon
@@ -31,11 +32,11 @@ class CacheTest(unittest.TestCase):
         self.client = self.start()
 
     def answer(self, client=None, **fields):
-        """The done event of a greedy request."""
+        """The done event of a greedy request, with the ids of its tokens as `tokens`."""
         client = client or self.client
-        done = client.generate(temperature=0.0, **{"max_tokens": 8, **fields})[-1]
-        self.assertEqual(done["ev"], "done", done)
-        return done
+        events = client.generate(temperature=0.0, **{"max_tokens": 8, **fields})
+        self.assertEqual(events[-1]["ev"], "done", events[-1])
+        return {**events[-1], "tokens": [event["token"] for event in events if "token" in event]}
 
     def prompt(self, messages):
         return self.client.call("template", messages=messages, thinking=False)["tokens"]
@@ -129,6 +130,41 @@ class CacheTest(unittest.TestCase):
         self.assertEqual(self.client.call("sessions")["sessions"], [])
         refused = self.client.call("generate", tokens=[65], session="x", cache="off")
         self.assertEqual(refused["code"], "invalid_argument")
+
+    def test_a_saved_session_serves_after_a_restart_of_the_daemon(self):
+        daemon = Daemon(BUILD, small_model())
+        self.addCleanup(daemon.__exit__, None, None, None)
+        states = daemon.folder / "states"
+        with open(daemon.config_path, "a", encoding="utf-8") as config:
+            config.write(f'{CONFIG}sessions.dir = "{states}"\n')
+        daemon.start()
+        tokens = [65 + i % 26 for i in range(200)]
+        with daemon.client() as client:
+            first = self.answer(client, tokens=tokens, session="talk")
+            saved = client.call("session.save", session="talk")
+            self.assertGreaterEqual(saved["tokens"], len(tokens))
+            self.assertGreater(client.call("status")["cache"]["disk_bytes"], 0)
+        more = tokens + first["tokens"] + [67]
+        self.assertEqual(daemon.stop(), 0)
+        daemon.start()
+        with daemon.client() as client:
+            (session,) = self.wait_for_sessions(client)
+            self.assertEqual((session["session"], session["loaded"], session["saved"]), ("talk", True, True))
+            again = self.answer(client, tokens=more)
+            self.assertEqual(again["usage"]["cached_tokens"], saved["tokens"])
+            self.assertEqual(again["text"], self.answer(client, tokens=more, cache="off")["text"])
+            self.assertEqual(client.call("session.drop", session="talk")["dropped"], True)
+        self.assertEqual(list(states.iterdir()), [])
+
+    def wait_for_sessions(self, client):
+        """Sessions on disk are loaded in the background after the start."""
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            sessions = client.call("sessions")["sessions"]
+            if sessions and all(session["loaded"] for session in sessions):
+                return sessions
+            time.sleep(0.05)
+        raise AssertionError("no session was loaded within 30 s")
 
 
 if __name__ == "__main__":

@@ -130,13 +130,13 @@ TEST_P(InvarianceTest, SameBitsAfterAResumeFromACheckpoint) {
     // The first sequence goes on past each checkpoint; others resume there, beside it, in other chunks.
     std::vector<std::pair<std::size_t, model::CheckpointPtr>> kept;
     std::size_t t = 0;
-    for (const std::size_t end : {1u, 63u, 64u, 65u, 90u}) {
+    for (const std::size_t end : {1u, 64u, 90u}) {
         (void)steps.step({steps.run_of(SlotId{0}, tokens_, t, end)});
         t = end;
         kept.emplace_back(t, *steps.slots.snapshot(SlotId{0}));
     }
     const auto others = random_tokens(40, shape().n_vocab, 91);
-    for (const std::size_t chunk : {1u, 7u, 64u}) {
+    for (const std::size_t chunk : {7u, 64u}) {
         for (const auto& [at, checkpoint] : kept) {
             SCOPED_TRACE("resumed at " + std::to_string(at) + " in chunks of " + std::to_string(chunk));
             const SlotId slot{3}, fork{4};

@@ -12,4 +12,5 @@ pantheon_test(qwen35moe_load_test
 pantheon_test(model_state_test
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/../state/checkpoint_test.cpp
           ${CMAKE_CURRENT_LIST_DIR}/../state/slot_store_test.cpp
+          ${CMAKE_CURRENT_LIST_DIR}/../state/state_file_test.cpp
   LIBS pantheon_model)

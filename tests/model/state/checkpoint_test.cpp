@@ -157,7 +157,9 @@ TEST(CheckpointTest, AReservationThatIsNeverUsedBelongsToNoCheckpoint) {
 
 TEST(CheckpointTest, WhatCannotBeDoneIsRefusedAndChangesNothing) {
     SlotStore slots(shape_of_test(), 2, 100);
-    SlotStore others(shape_of_test(), 1, 100);
+    StateShape other_shape = shape_of_test();
+    other_shape.kv_type = kernels::KvRowType::f16;
+    SlotStore others(other_shape, 1, 100);
     EXPECT_EQ(slots.snapshot(SlotId{0}).error().code(), Code::failed_precondition);
     EXPECT_EQ(slots.snapshot(SlotId{9}).error().code(), Code::failed_precondition);
     ASSERT_TRUE(others.bind(SlotId{0}));
