@@ -3,13 +3,15 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <utility>
+
+#define XXH_INLINE_ALL  // header only: nothing to link
+#include <xxhash.h>
 
 namespace pantheon::model {
 namespace {

@@ -107,9 +107,9 @@ TEST_F(CacheTest, AMessagePrefixHitsFromTheSecondRequestOn) {
     start();
     const TokenId message = settings.text.tokenizer->find("<|im_start|>");
     ASSERT_GE(message, 0);
-    const auto system = joined({message}, text(30));
-    const auto first = joined(joined(system, {message, 'u', '1'}), {message, 'a'});
-    const auto second = joined(joined(system, {message, 'u', '2'}), {message, 'a'});
+    const auto opening = joined({message}, text(30));
+    const auto first = joined(joined(opening, {message, 'u', '1'}), {message, 'a'});
+    const auto second = joined(joined(opening, {message, 'u', '2'}), {message, 'a'});
     EXPECT_EQ(cached(greedy(first)), 0);
     EXPECT_EQ(cached(greedy(second)), 31);
     EXPECT_EQ(cached(greedy(first)), 34) << "before the assistant's header";
@@ -184,14 +184,14 @@ TEST_F(CacheTest, WithoutBytesNothingIsKept) {
 TEST_F(CacheTest, ClientsThatStartTogetherShareWhatTheFirstHasRead) {
     start();
     const TokenId message = settings.text.tokenizer->find("<|im_start|>");
-    const auto system = joined({message}, text(200));
+    const auto opening = joined({message}, text(200));
     for (std::uint64_t r = 0; r < 4; ++r)
         deliver("c", RequestId("r" + std::to_string(r)),
-                greedy(joined(system, {message, static_cast<TokenId>('1' + r)})));
+                greedy(joined(opening, {message, static_cast<TokenId>('1' + r)})));
     run();
     for (std::uint64_t r = 0; r < 4; ++r) {
         const RequestId id("r" + std::to_string(r));
-        EXPECT_EQ(streamed("c", id), expected(joined(system, {message, static_cast<TokenId>('1' + r)}), 4));
+        EXPECT_EQ(streamed("c", id), expected(joined(opening, {message, static_cast<TokenId>('1' + r)}), 4));
         // The second leaves the first one token after the system message, which the others then use.
         const std::int64_t want[] = {0, 201, 202, 202};
         EXPECT_EQ(events<DoneEvent>("c", id)[0].usage.cached_tokens, want[r]) << r;
