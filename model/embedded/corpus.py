@@ -1,6 +1,7 @@
 """The training text: an endless stream of chats, drawn anew for every step from a seed. Nothing is stored or copied."""
 
 import argparse
+import bisect
 import itertools
 import random
 import sys
@@ -56,6 +57,11 @@ Be (brief|helpful|polite|friendly).
 # would drown them in noise, so a story's words count only once subjects are told apart.
 PROMPT, STORY, PLAIN = (0.02, 0.02), (0.3, 1.0), (1.0, 1.0)
 REPLY, GIVEN, STEP, CHOICE = (2.0, 2.0), (1.0, 5.0), (3.0, 5.0), (5.0, 5.0)  # GIVEN: names that the question gave
+# What a chat is about, as thresholds of a number drawn from 0 to 1: a fact, two of them, something outside, a name that does
+# not exist, a greeting, who the model is, thanks or goodbye, a story; else a sum. Stories and sums, which take copying and
+# reckoning more than remembering, get more room at the end.
+_SHARES = (0.73, 0.75, 0.80, 0.81, 0.825, 0.845, 0.85, 0.92)
+_SHARES_AT_THE_END = (0.61, 0.63, 0.68, 0.69, 0.705, 0.725, 0.73, 0.87)
 _OPENING = 40  # characters of an answer that name its subject, where no thought did
 
 
@@ -146,26 +152,29 @@ class Corpus:
         answer = [(f"{a.answer} {b.answer}", PLAIN)]
         return Turn(text, thought, answer, answer)
 
-    def _single(self, rng):
-        x = rng.random()
-        if x < 0.73:
-            return self._fact(rng)
-        if x < 0.75:
-            return self._comparison(rng)
-        if x < 0.80:
-            return Turn.weighted(REPLY, *smalltalk.outside(rng))
-        if x < 0.81:
-            return Turn.weighted(REPLY, *smalltalk.unknown_name(rng))
-        if x < 0.825:
-            return Turn.weighted(REPLY, *smalltalk.greeting(rng))
-        if x < 0.845:
-            return Turn.weighted(REPLY, *smalltalk.identity(rng))
-        if x < 0.85:
-            return Turn.weighted(REPLY, *(smalltalk.thanks(rng) if rng.random() < 0.6 else smalltalk.goodbye(rng)))
-        if x < 0.92:
-            question, thought, answer = stories.story(rng)
-            weighted = [(text, GIVEN if is_given else PLAIN) for text, is_given in thought]
-            return Turn(question, weighted, [(answer, STORY)], [(answer, STORY)])
+    def _single(self, rng, shares):
+        place = bisect.bisect_right(shares, rng.random())
+        make = (
+            self._fact,
+            self._comparison,
+            lambda r: Turn.weighted(REPLY, *smalltalk.outside(r)),
+            lambda r: Turn.weighted(REPLY, *smalltalk.unknown_name(r)),
+            lambda r: Turn.weighted(REPLY, *smalltalk.greeting(r)),
+            lambda r: Turn.weighted(REPLY, *smalltalk.identity(r)),
+            lambda r: Turn.weighted(REPLY, *(smalltalk.thanks(r) if r.random() < 0.6 else smalltalk.goodbye(r))),
+            self._story,
+            self._sum,
+        )
+        return make[place](rng)
+
+    @staticmethod
+    def _story(rng):
+        question, thought, answer = stories.story(rng)
+        weighted = [(text, GIVEN if is_given else PLAIN) for text, is_given in thought]
+        return Turn(question, weighted, [(answer, STORY)], [(answer, STORY)])
+
+    @staticmethod
+    def _sum(rng):
         question, steps, answer, alone = sums.sum_or_difference(rng)
         return Turn(question, [(steps, STEP)], [(answer, STEP)], [(alone or answer, STEP)])
 
@@ -215,12 +224,13 @@ class Corpus:
 
     # ---- chats
 
-    def chat_spans(self, rng):
+    def chat_spans(self, rng, at_the_end=False):
         """One chat as the template renders it, in (text, weight) pairs."""
+        shares = _SHARES_AT_THE_END if at_the_end else _SHARES
         if rng.random() < 0.2:
             turns = self._conversation(rng)
         else:
-            turns = [self._single(rng) for _ in range(rng.choice([1, 1, 1, 1, 1, 1, 1, 2]))]
+            turns = [self._single(rng, shares) for _ in range(rng.choice([1, 1, 1, 1, 1, 1, 1, 2]))]
         spans = system_turn([], facts.expand(rng.choice(_SYSTEM), rng)) if rng.random() < 0.08 else []
         for turn in turns[:-1]:
             spans += user_turn(turn.question) + assistant_turn(None, turn.unthought)
@@ -228,9 +238,9 @@ class Corpus:
         spans += user_turn(last.question)
         return spans + (assistant_turn(last.thought, last.answer) if rng.random() < 0.7 else assistant_turn([], last.unthought))
 
-    def long_chat_spans(self, rng):
+    def long_chat_spans(self, rng, at_the_end=False):
         """One that needs room: tools, or another chat beside them."""
-        return self._tool_chat(rng) if rng.random() < 0.6 else self.chat_spans(rng)
+        return self._tool_chat(rng) if rng.random() < 0.6 else self.chat_spans(rng, at_the_end)
 
     def chat(self, rng):
         return text_of(self.chat_spans(rng))
@@ -260,8 +270,9 @@ class Rows:
             at += self._tok.length(token)
         return ids + [self._end], weights + [PROMPT[late]]
 
-    def draw(self, seed, n_rows, n_tokens, long=False, late=False):
-        """n_rows of n_tokens + 1 ids, and as many weights; the same for the same arguments."""
+    def draw(self, seed, n_rows, n_tokens, long=False, stage=0):
+        """n_rows of n_tokens + 1 ids, and as many weights; the same for the same arguments. Stage 1: the later weights;
+        stage 2: the shares at the end as well."""
         rng = random.Random(seed)
         make = self._corpus.long_chat_spans if long else self._corpus.chat_spans
         rows, waiting = [], []
@@ -273,7 +284,7 @@ class Rows:
                 if fitting:
                     waiting.remove(fitting)
                 else:
-                    document = self._document(make(rng), late)
+                    document = self._document(make(rng, stage == 2), stage > 0)
                     if len(document[0]) > n_tokens + 1:
                         continue
                     if len(document[0]) > room:

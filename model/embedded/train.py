@@ -29,6 +29,7 @@ import math
 import pathlib
 import pickle
 import random
+import shutil
 import time
 from dataclasses import dataclass
 
@@ -56,6 +57,7 @@ class Plan:
     learning_rate: float = 3e-3
     warm_up: int = 100
     decay_share: float = 0.35  # of all steps, at the end, over which the learning rate falls to nothing
+    end_from: float = 0.75  # of all steps: where the documents' last stage begins
     weight_decay: float = 0.1
     beta1: float = 0.9
     beta2: float = 0.98
@@ -67,6 +69,10 @@ class Plan:
     @property
     def decay_from(self):
         return round(self.steps * (1 - self.decay_share))
+
+    def stage(self, step):
+        """Of the documents, see corpus.Rows.draw."""
+        return 0 if step < self.decay_from else 1 if step < self.end_from * self.steps else 2
 
     def rate(self, step):
         """Warm-up, then constant, then down to zero along 1 - sqrt."""
@@ -200,7 +206,7 @@ class Phase:
         long = step % plan.long_every == plan.long_every - 1
         shape = (1, plan.rows * plan.tokens) if long else (plan.rows, plan.tokens)
         seed = f"{plan.seed} {self.name} {step} {rank}"
-        ids, weights = rows.draw(seed, *shape, long=long, late=step >= plan.decay_from)
+        ids, weights = rows.draw(seed, *shape, long=long, stage=plan.stage(step))
         return torch.tensor(ids), torch.tensor(weights)[:, 1:].reshape(-1)
 
     def _losses(self, net, ids):
@@ -407,6 +413,9 @@ def main():
     block = Phase("nextn", nextn_plan, with_nextn, tok, args.work, frozen=values)
     block.resume()
     write_files(args, "pantheon-tiny-mtp", with_nextn, block.run(), tok)
+    torch.set_flush_denormal(False)  # numpy, which draws, warns of it
+    for name in ("trunk", "nextn"):
+        shutil.copyfile(args.work / f"{name}.csv", args.out / f"loss-{name}.csv")
     plot(args.work, ["trunk", "nextn"], args.out / "loss.png")
 
 
