@@ -1,7 +1,7 @@
-// Eight f32 lanes: the only arithmetic that the inner loops are written in. A file that is built for AVX2
-// defines PANTHEON_ISA_AVX2 before it includes this; every other one gets the same lanes as plain C++ with
-// the same bits. Each build lives in a namespace of its own (avx2, scalar), so that the linker can never put
-// one in the other's place; nothing here or in the bodies calls an inline function of the standard library,
+// Eight f32 lanes: the only arithmetic that the inner loops are written in. A file that is built for AVX2 or
+// AVX-512 defines PANTHEON_ISA_AVX2 or PANTHEON_ISA_AVX512 before it includes this; every other one gets the
+// same lanes as plain C++ with the same bits. Each build lives in a namespace of its own (avx2, avx512,
+// scalar), so that the linker can never put one in the other's place; nothing here or in the bodies calls an inline function of the standard library,
 // for the same reason.
 #pragma once
 
@@ -9,9 +9,14 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(PANTHEON_ISA_AVX2)
+#if defined(PANTHEON_ISA_AVX512)
+#include <immintrin.h>
+#define PANTHEON_ISA avx512
+#define PANTHEON_HAS_AVX2
+#elif defined(PANTHEON_ISA_AVX2)
 #include <immintrin.h>
 #define PANTHEON_ISA avx2
+#define PANTHEON_HAS_AVX2
 #else
 #include "kernels/quant/dequantize.h"
 #define PANTHEON_ISA scalar
@@ -19,7 +24,7 @@
 
 namespace pantheon::kernels::PANTHEON_ISA {
 
-#if defined(PANTHEON_ISA_AVX2)
+#if defined(PANTHEON_HAS_AVX2)
 
 struct F8 {
     __m256 v;
