@@ -11,15 +11,15 @@
 
 namespace pantheon::kernels::PANTHEON_ISA {
 
-/// What one group of 32 adds to the totals of all columns. a: the group's activations.
+/// One group of 32 of one panel, for all columns.
 template <class Type, int n_columns>
 struct GroupSum {
-    const std::int8_t* a[n_columns];
-    Ints scale[2];
+    const std::int8_t* a[n_columns];  // the group's activations
     Ints sums[n_columns];
 
     template <int i>
-    inline __attribute__((always_inline)) void add_pair(const typename Type::Group& group, Ints* totals) {
+    inline __attribute__((always_inline)) void add_pair(const typename Type::Group& group, const Ints* scale,
+                                                        Ints* totals) {
         // With wide sums only a change of scale ends a chain.
         constexpr int kPairs = kHasWideSums ? 4 / Type::kScalesPerGroup : Type::kPairsPerSum;
         const Ints& weight = scale[Type::kScalesPerGroup == 2 ? i / 2 : 0];
@@ -45,50 +45,44 @@ struct GroupSum {
     }
 };
 
-/// Types in blocks of 256.
+/// A block of one panel while its groups are added up.
 template <class Type, int n_columns>
-inline void dot_panel_256(const std::byte* panel, const PanelLayout& layout, const Column* columns, Floats* y) {
-    const std::byte *head = panel, *body = panel + layout.body_offset;
-    for (int c = 0; c < n_columns; ++c) y[c] = zero_floats();
-    for (std::int64_t b = 0; b < layout.n_blocks; ++b, head += Type::kHeadBytes * kR) {
-        ScaleBytes bytes;
-        const std::uint8_t* scales = Type::scales(head, bytes);
-        const auto pair = [&](int i) {
-            if constexpr (Type::kHasSignedScales)
-                return signed_pair(scales + 2 * kR * i);
-            else
-                return unsigned_pair(scales + 2 * kR * i);
-        };
+struct BlockSum {
+    Ints totals[n_columns];
+    ScaleBytes bytes;
+    const std::uint8_t* scales;
+
+    void start(const std::byte* head) {
+        scales = Type::scales(head, bytes);
+        for (int c = 0; c < n_columns; ++c) totals[c] = zero_ints();
+    }
+    ScalePair pair(int i) const {
+        if constexpr (Type::kHasSignedScales)
+            return signed_pair(scales + 2 * kR * i);
+        else
+            return unsigned_pair(scales + 2 * kR * i);
+    }
+    inline __attribute__((always_inline)) void add_group(const std::byte* body, int g, const Column* columns,
+                                                         std::int64_t first) {
+        const ScalePair scales_of_two = pair(Type::kScalesPerGroup == 2 ? g : g / 2);
+        Ints scale[2];
+        if constexpr (Type::kScalesPerGroup == 2) {
+            scale[0] = even_scale(scales_of_two);
+            scale[1] = odd_scale(scales_of_two);
+        } else {
+            scale[0] = g % 2 == 0 ? even_scale(scales_of_two) : odd_scale(scales_of_two);
+        }
         GroupSum<Type, n_columns> sum;
-        Ints totals[n_columns];
-        for (int c = 0; c < n_columns; ++c) {
-            totals[c] = zero_ints();
-            sum.a[c] = columns[c].q + 256 * b;
-        }
-        const auto add_group = [&]() __attribute__((always_inline)) {
-            const typename Type::Group group(body);
-            sum.template add_pair<0>(group, totals);
-            sum.template add_pair<1>(group, totals);
-            sum.template add_pair<2>(group, totals);
-            sum.template add_pair<3>(group, totals);
-            body += Type::kBodyVectors * 4 * kR;
-            for (int c = 0; c < n_columns; ++c) sum.a[c] += 32;
-        };
-#pragma GCC unroll 1
-        for (int g = 0; g < 8; g += 2) {
-            const ScalePair scale = pair(Type::kScalesPerGroup == 2 ? g : g / 2);
-            sum.scale[0] = even_scale(scale);
-            sum.scale[1] = odd_scale(scale);
-            add_group();
-            if constexpr (Type::kScalesPerGroup == 2) {
-                const ScalePair next = pair(g + 1);
-                sum.scale[0] = even_scale(next);
-                sum.scale[1] = odd_scale(next);
-            } else {
-                sum.scale[0] = sum.scale[1];
-            }
-            add_group();
-        }
+        for (int c = 0; c < n_columns; ++c) sum.a[c] = columns[c].q + first + 32 * g;
+        const typename Type::Group group(body);
+        sum.template add_pair<0>(group, scale, totals);
+        sum.template add_pair<1>(group, scale, totals);
+        sum.template add_pair<2>(group, scale, totals);
+        sum.template add_pair<3>(group, scale, totals);
+    }
+    /// Adds the block to y.
+    inline __attribute__((always_inline)) void finish(const std::byte* head, std::int64_t b, const Column* columns,
+                                                      Floats* y) {
         const Floats d = load_halves(head);
         for (int c = 0; c < n_columns; ++c) {
             const std::int16_t* sums = columns[c].sums + 16 * b;
@@ -114,14 +108,36 @@ inline void dot_panel_256(const std::byte* panel, const PanelLayout& layout, con
             }
         }
     }
+};
+
+/// Types in blocks of 256.
+template <class Type, int n_columns>
+inline void dot_panel_256(const std::byte* panel, const PanelLayout& layout, const Column* columns, Floats* y) {
+    constexpr int kGroupBytes = Type::kBodyVectors * 4 * kR;
+    constexpr int kHeadBytes = (Type::kHeadBytes + 3) / 4 * 4 * kR;
+    for (int c = 0; c < n_columns; ++c) y[c] = zero_floats();
+    for (std::int64_t b = 0; b < layout.n_blocks; ++b) {
+        BlockSum<Type, n_columns> sum;
+        sum.start(panel);
+        const std::byte* body = panel + kHeadBytes;
+#pragma GCC unroll 1
+        for (int g = 0; g < 8; g += 2, body += 2 * kGroupBytes) {
+            sum.add_group(body, g, columns, 256 * b);
+            sum.add_group(body + kGroupBytes, g + 1, columns, 256 * b);
+        }
+        sum.finish(panel, b, columns, y);
+        panel = body;
+    }
 }
 
 /// Q8_0: blocks of 32 signed bytes.
 template <int n_columns>
 inline void dot_panel_q8_0(const std::byte* panel, const PanelLayout& layout, const Column* columns, Floats* y) {
-    const std::byte *head = panel, *body = panel + layout.body_offset;
     for (int c = 0; c < n_columns; ++c) y[c] = zero_floats();
-    for (std::int64_t b = 0; b < layout.n_blocks; ++b, head += 2 * kR, body += 32 * kR) {
+    for (std::int64_t b = 0; b < layout.n_blocks; ++b) {
+        const std::byte* head = panel + b % 2 * 2 * kR;
+        const std::byte* body = panel + 4 * kR + b % 2 * 32 * kR;
+        if (b % 2 == 1) panel += 68 * kR;
         Ints totals[n_columns];
 #if defined(PANTHEON_ISA_AVX512)
         // Unsigned bytes w + 128; the excess is the activations' sum.
@@ -149,7 +165,7 @@ inline void dot_panel_q8_0(const std::byte* panel, const PanelLayout& layout, co
     }
 }
 
-/// All panels with one count of columns; Dot is one of the two above.
+/// All panels with one count of columns; dot does one panel.
 template <int n_columns, class Dot>
 inline void dot_all_panels(const Dot& dot, const std::byte* panels, const PanelLayout& layout, std::int64_t n_rows,
                            float* const* y) {

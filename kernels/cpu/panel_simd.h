@@ -34,8 +34,12 @@ using Bytes = __m512i;
 using Ints = __m512i;
 using Floats = __m512;
 
+/// One load, whatever is done with the value: the compiler would rather read memory again for each use, and lines
+/// that are still on their way from memory take badly to that.
 inline Bytes load_bytes(const void* p) {
-    return _mm512_loadu_si512(p);
+    Bytes v = _mm512_loadu_si512(p);
+    asm("" : "+v"(v));
+    return v;
 }
 inline void store_bytes(void* p, Bytes v) {
     _mm512_storeu_si512(p, v);
@@ -155,7 +159,9 @@ using Ints = __m256i;
 using Floats = __m256;
 
 inline Bytes load_bytes(const void* p) {
-    return _mm256_loadu_si256(static_cast<const __m256i*>(p));
+    Bytes v = _mm256_loadu_si256(static_cast<const __m256i*>(p));
+    asm("" : "+x"(v));
+    return v;
 }
 inline void store_bytes(void* p, Bytes v) {
     _mm256_storeu_si256(static_cast<__m256i*>(p), v);

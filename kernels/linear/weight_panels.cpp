@@ -6,7 +6,6 @@
 namespace pantheon::kernels {
 namespace {
 
-constexpr std::int64_t kCacheLine = 64;
 constexpr std::uint32_t kNibbles = 0x0F0F0F0Fu, kPairs = 0x03030303u, kBits = 0x01010101u;
 
 std::uint32_t word_at(const std::byte* p) {
@@ -188,31 +187,27 @@ struct PackIq4Xs {
     static void put_group(const std::uint32_t* words, const RowPlace& place) { place.put_nibbles(0, words); }
 };
 
-struct PackQ8_0 {
-    static constexpr int kHeadBytes = 2, kBodyVectors = 8;
-};
-
 /// Block by block for blocks of 256; each has eight groups of 32.
 template <class Pack>
 void pack_row_256(const PanelLayout& layout, int block_bytes, const std::byte* blocks, int row, std::byte* panel) {
     constexpr int kGroupBytes = 4 * Pack::kBodyVectors;  // a row's
     for (std::int64_t b = 0; b < layout.n_blocks; ++b) {
         const std::byte* block = blocks + b * block_bytes;
-        RowPlace place{panel + b * layout.head_bytes, panel + layout.body_offset + b * layout.body_bytes,
-                       layout.n_rows, row};
+        std::byte* head = panel + b * layout.unit_bytes;
+        RowPlace place{head, head + layout.head_bytes, layout.n_rows, row};
         Pack::put_head(block, place);
         Words words;
         Pack::unpack(block, words);
-        for (int g = 0; g < 8; ++g, place.body += kGroupBytes * layout.n_rows)
-            Pack::put_group(words.w + 8 * g, place);
+        for (int g = 0; g < 8; ++g, place.body += kGroupBytes * layout.n_rows) Pack::put_group(words.w + 8 * g, place);
     }
 }
 
 void pack_row_q8_0(const PanelLayout& layout, const std::byte* blocks, int row, std::byte* panel) {
     for (std::int64_t b = 0; b < layout.n_blocks; ++b) {
         const std::byte* block = blocks + 34 * b;
-        const RowPlace place{panel + b * layout.head_bytes, panel + layout.body_offset + b * layout.body_bytes,
-                             layout.n_rows, row};
+        std::byte* unit = panel + b / 2 * layout.unit_bytes;
+        const RowPlace place{unit + b % 2 * 2 * layout.n_rows,
+                             unit + layout.head_bytes + b % 2 * layout.body_bytes, layout.n_rows, row};
         place.put_half(0, block);
         for (int g = 0; g < 8; ++g) place.put_vector(g, word_at(block + 2 + 4 * g));
     }
@@ -220,29 +215,30 @@ void pack_row_q8_0(const PanelLayout& layout, const std::byte* blocks, int row, 
 
 struct PackSizes {
     int head_bytes, body_bytes;  // of a block, for each row
+    int blocks_per_unit;
 };
 
-template <class Pack, int n_groups>
+template <class Pack>
 constexpr PackSizes sizes_of() {
-    return {Pack::kHeadBytes, 4 * Pack::kBodyVectors * n_groups};
+    return {Pack::kHeadBytes, 4 * Pack::kBodyVectors * 8, 1};
 }
 
 PackSizes pack_sizes(WeightType type) {
     switch (type) {
         case WeightType::q3_k:
-            return sizes_of<PackQ3K, 8>();
+            return sizes_of<PackQ3K>();
         case WeightType::q4_k:
-            return sizes_of<PackQ4K, 8>();
+            return sizes_of<PackQ4K>();
         case WeightType::q5_k:
-            return sizes_of<PackQ5K, 8>();
+            return sizes_of<PackQ5K>();
         case WeightType::q6_k:
-            return sizes_of<PackQ6K, 8>();
+            return sizes_of<PackQ6K>();
         case WeightType::iq4_xs:
-            return sizes_of<PackIq4Xs, 8>();
+            return sizes_of<PackIq4Xs>();
         case WeightType::q8_0:
-            return sizes_of<PackQ8_0, 1>();
+            return {2, 32, 2};
         default:
-            return {0, 0};
+            return {0, 0, 1};
     }
 }
 
@@ -269,11 +265,14 @@ PanelLayout panel_layout(WeightType type, int n_rows, std::int64_t n_in) {
     PanelLayout layout;
     layout.n_rows = n_rows;
     layout.n_blocks = n_in / weight_type_info(type)->block_elems;
-    layout.head_bytes = static_cast<std::int64_t>(sizes.head_bytes) * n_rows;
+    layout.blocks_per_unit = sizes.blocks_per_unit;
+    const std::int64_t vector_bytes = 4 * n_rows;
+    const std::int64_t heads = static_cast<std::int64_t>(sizes.head_bytes) * sizes.blocks_per_unit * n_rows;
+    layout.head_bytes = (heads + vector_bytes - 1) / vector_bytes * vector_bytes;
     layout.body_bytes = static_cast<std::int64_t>(sizes.body_bytes) * n_rows;
-    const std::int64_t heads = layout.n_blocks * layout.head_bytes;
-    layout.body_offset = (heads + kCacheLine - 1) / kCacheLine * kCacheLine;
-    layout.bytes = layout.body_offset + layout.n_blocks * layout.body_bytes;
+    layout.unit_bytes = layout.head_bytes + sizes.blocks_per_unit * layout.body_bytes;
+    const std::int64_t n_units = (layout.n_blocks + sizes.blocks_per_unit - 1) / sizes.blocks_per_unit;
+    layout.bytes = n_units * layout.unit_bytes;
     return layout;
 }
 
@@ -281,7 +280,7 @@ void pack_panel(WeightType type, const PanelLayout& layout, const std::byte* row
                 std::byte* panel) {
     assert(n >= 1 && n <= layout.n_rows);
     const int block_bytes = weight_type_info(type)->block_bytes;
-    if (n < layout.n_rows || layout.body_offset > layout.n_blocks * layout.head_bytes)
+    if (n < layout.n_rows || layout.n_blocks % layout.blocks_per_unit != 0)
         std::memset(panel, 0, static_cast<std::size_t>(layout.bytes));
     for (int r = 0; r < n; ++r) {
         const std::byte* blocks = rows + r * row_bytes;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/columns.h"
+#include "kernels/cpu/row_product.h"
 
 namespace pantheon::kernels {
 namespace {
@@ -18,14 +19,15 @@ void expert_linear_cpu(Exec& exec, const ExpertMatrices& w, const ExpertGroups& 
     const std::int64_t n_out = w.first.n_out;
     const std::int64_t n_parts = (n_out + kRowsPerItem - 1) / kRowsPerItem;
     const Columns columns(exec, x, w.first.type);
-    DotRows* dot_rows = cpu_leaves(exec.isa()).dot_rows(w.first.type);
+    const RowProduct product(exec, w.first);
     exec.team().parallel_for(groups.n_active * n_parts, 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t item = begin; item < end; ++item) {
             const std::int64_t a = item / n_parts;
             const std::int64_t first = item % n_parts * kRowsPerItem;
-            const int n_rows = static_cast<int>(std::min(kRowsPerItem, n_out - first));
-            for (std::int32_t i = groups.begin[a]; i < groups.begin[a + 1]; i += kMaxColumns) {
-                const int n = std::min(kMaxColumns, groups.begin[a + 1] - i);
+            const std::int64_t n_rows = std::min(kRowsPerItem, n_out - first);
+            const WeightMatrix expert = w.at(groups.active[a]);
+            for (std::int32_t i = groups.begin[a]; i < groups.begin[a + 1]; i += product.max_columns()) {
+                const int n = std::min(product.max_columns(), groups.begin[a + 1] - i);
                 Column group[kMaxColumns];
                 float* out[kMaxColumns];
                 for (int c = 0; c < n; ++c) {
@@ -33,8 +35,7 @@ void expert_linear_cpu(Exec& exec, const ExpertMatrices& w, const ExpertGroups& 
                     group[c] = columns.column(pair / pairs_per_row);
                     out[c] = y + pair * n_out + first;
                 }
-                dot_rows(w.row(groups.active[a], first), w.first.row_bytes, n_rows, w.first.n_in, group, n,
-                         out);
+                product.run(expert, first, n_rows, group, n, out);
             }
         }
     });
