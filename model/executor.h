@@ -21,7 +21,8 @@ enum class Backend {
     cpu,  // quantised weights times quantised activations, with the best instructions that this host has
 };
 enum class KvFormat { f32, f16 };
-/// Which matrices the cpu backend keeps a second time, packed for its inner loops. The logits do not depend on it.
+/// Which matrices the cpu backend keeps a second time, packed for its inner loops. The logits do not depend
+/// on it.
 enum class Repack {
     none,   // all weights stay where the file has them
     dense,  // what every token reads: everything but the routed experts

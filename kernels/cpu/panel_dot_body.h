@@ -1,6 +1,8 @@
-// Products of packed panels with a few columns. A panel's rows are the lanes, so there are no sums across lanes, and
-// a group of weights is unpacked once for all columns. The results have the bits of the row kernels: integer sums
-// are exact, and blocks are added by the same chain of fused multiply-adds.
+// Products of packed panels with a few columns, one panel and up to four columns a pass: eight columns, or
+// two panels that share their broadcasts, were no faster, the multiplications of bytes being the bound
+// already. A panel's rows are the lanes, so there are no sums across lanes, and a group of weights is
+// unpacked once for all columns. The results have the bits of the row kernels: integer sums are exact, and
+// blocks are added by the same chain of fused multiply-adds.
 #pragma once
 
 #include "kernels/cpu/leaves.h"
@@ -81,8 +83,8 @@ struct BlockSum {
         sum.template add_pair<3>(group, scale, totals);
     }
     /// Adds the block to y.
-    inline __attribute__((always_inline)) void finish(const std::byte* head, std::int64_t b, const Column* columns,
-                                                      Floats* y) {
+    inline __attribute__((always_inline)) void finish(const std::byte* head, std::int64_t b,
+                                                      const Column* columns, Floats* y) {
         const Floats d = load_halves(head);
         for (int c = 0; c < n_columns; ++c) {
             const std::int16_t* sums = columns[c].sums + 16 * b;
@@ -112,7 +114,8 @@ struct BlockSum {
 
 /// Types in blocks of 256.
 template <class Type, int n_columns>
-inline void dot_panel_256(const std::byte* panel, const PanelLayout& layout, const Column* columns, Floats* y) {
+inline void dot_panel_256(const std::byte* panel, const PanelLayout& layout, const Column* columns,
+                          Floats* y) {
     constexpr int kGroupBytes = Type::kBodyVectors * 4 * kR;
     constexpr int kHeadBytes = (Type::kHeadBytes + 3) / 4 * 4 * kR;
     for (int c = 0; c < n_columns; ++c) y[c] = zero_floats();
@@ -132,7 +135,8 @@ inline void dot_panel_256(const std::byte* panel, const PanelLayout& layout, con
 
 /// Q8_0: blocks of 32 signed bytes.
 template <int n_columns>
-inline void dot_panel_q8_0(const std::byte* panel, const PanelLayout& layout, const Column* columns, Floats* y) {
+inline void dot_panel_q8_0(const std::byte* panel, const PanelLayout& layout, const Column* columns,
+                           Floats* y) {
     for (int c = 0; c < n_columns; ++c) y[c] = zero_floats();
     for (std::int64_t b = 0; b < layout.n_blocks; ++b) {
         const std::byte* head = panel + b % 2 * 2 * kR;
@@ -167,8 +171,8 @@ inline void dot_panel_q8_0(const std::byte* panel, const PanelLayout& layout, co
 
 /// All panels with one count of columns; dot does one panel.
 template <int n_columns, class Dot>
-inline void dot_all_panels(const Dot& dot, const std::byte* panels, const PanelLayout& layout, std::int64_t n_rows,
-                           float* const* y) {
+inline void dot_all_panels(const Dot& dot, const std::byte* panels, const PanelLayout& layout,
+                           std::int64_t n_rows, float* const* y) {
     Floats results[n_columns];
     for (std::int64_t first = 0; first < n_rows; first += kR, panels += layout.bytes) {
         dot(panels, results);

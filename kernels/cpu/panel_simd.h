@@ -1,5 +1,6 @@
-// A panel register: one 32-bit lane for each row of a panel. AVX2: 8 rows, products of bytes are added in 16 bits;
-// AVX-512 with VNNI: 16 rows, products are added in 32 bits. Include only where one of the two is defined.
+// A panel register: one 32-bit lane for each row of a panel. AVX2: 8 rows, products of bytes are added in 16
+// bits; AVX-512 with VNNI: 16 rows, products are added in 32 bits. Include only where one of the two is
+// defined.
 #pragma once
 
 #include "kernels/cpu/vec8.h"
@@ -34,8 +35,8 @@ using Bytes = __m512i;
 using Ints = __m512i;
 using Floats = __m512;
 
-/// One load, whatever is done with the value: the compiler would rather read memory again for each use, and lines
-/// that are still on their way from memory take badly to that.
+/// One load, whatever is done with the value: the compiler would rather read memory again for each use, and
+/// lines that are still on their way from memory take badly to that.
 inline Bytes load_bytes(const void* p) {
     Bytes v = _mm512_loadu_si512(p);
     asm("" : "+v"(v));
@@ -215,14 +216,13 @@ inline ScalePair signed_pair(const void* p) {
 }
 /// A scale for each of the two 16-bit sums of a lane.
 inline Ints even_scale(ScalePair pair) {
-    return _mm256_shuffle_epi8(
-        pair.v, _mm256_setr_epi8(0, 1, 0, 1, 4, 5, 4, 5, 8, 9, 8, 9, 12, 13, 12, 13, 0, 1, 0, 1, 4, 5, 4, 5, 8, 9,
-                                 8, 9, 12, 13, 12, 13));
+    return _mm256_shuffle_epi8(pair.v, _mm256_setr_epi8(0, 1, 0, 1, 4, 5, 4, 5, 8, 9, 8, 9, 12, 13, 12, 13, 0,
+                                                        1, 0, 1, 4, 5, 4, 5, 8, 9, 8, 9, 12, 13, 12, 13));
 }
 inline Ints odd_scale(ScalePair pair) {
     return _mm256_shuffle_epi8(
-        pair.v, _mm256_setr_epi8(2, 3, 2, 3, 6, 7, 6, 7, 10, 11, 10, 11, 14, 15, 14, 15, 2, 3, 2, 3, 6, 7, 6, 7,
-                                 10, 11, 10, 11, 14, 15, 14, 15));
+        pair.v, _mm256_setr_epi8(2, 3, 2, 3, 6, 7, 6, 7, 10, 11, 10, 11, 14, 15, 14, 15, 2, 3, 2, 3, 6, 7, 6,
+                                 7, 10, 11, 10, 11, 14, 15, 14, 15));
 }
 inline Ints add_pair_product(Ints total, ScalePair pair, std::int32_t two_sums) {
     return _mm256_add_epi32(total, _mm256_madd_epi16(pair.v, _mm256_set1_epi32(two_sums)));

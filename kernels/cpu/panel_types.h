@@ -120,8 +120,10 @@ struct PanelQ3K {
         const Bytes first = load_bytes(head + 2 * kR), second = load_bytes(head + 6 * kR);
         const Bytes high = load_bytes(head + 10 * kR), bias = all_bytes(32);
         store_bytes(bytes.scale, minus_bytes(either(low_nibbles(first), bits<0, 2, 4>(high)), bias));
-        store_bytes(bytes.scale + 4 * kR, minus_bytes(either(low_nibbles(second), bits<2, 2, 4>(high)), bias));
-        store_bytes(bytes.scale + 8 * kR, minus_bytes(either(high_nibbles(first), bits<4, 2, 4>(high)), bias));
+        store_bytes(bytes.scale + 4 * kR,
+                    minus_bytes(either(low_nibbles(second), bits<2, 2, 4>(high)), bias));
+        store_bytes(bytes.scale + 8 * kR,
+                    minus_bytes(either(high_nibbles(first), bits<4, 2, 4>(high)), bias));
         store_bytes(bytes.scale + 12 * kR,
                     minus_bytes(either(high_nibbles(second), bits<6, 2, 4>(high)), bias));
         return bytes.scale;
@@ -140,9 +142,9 @@ struct PanelQ3K {
 };
 
 /// Levels as unsigned bytes: 128 more than kIq4Levels.
-inline constexpr std::int8_t kIq4Raised[16] = {1,         24,        45,        63,        79,        93,
-                                               106,       118,       129 - 256, 141 - 256, 153 - 256, 166 - 256,
-                                               181 - 256, 197 - 256, 217 - 256, 241 - 256};
+inline constexpr std::int8_t kIq4Raised[16] = {
+    1,         24,        45,        63,        79,        93,        106,       118,
+    129 - 256, 141 - 256, 153 - 256, 166 - 256, 181 - 256, 197 - 256, 217 - 256, 241 - 256};
 
 struct PanelIq4Xs {
     static constexpr int kHeadBytes = 8, kBodyVectors = 4, kScalesPerGroup = 1, kPairsPerSum = 4;

@@ -8,8 +8,8 @@
 namespace pantheon::kernels {
 namespace {
 
-// Weight rows that one thread takes at once: they stay in its cache for all groups of columns.
-constexpr std::int64_t kRowsPerItem = 32;
+// A thread that was held up by another process must not keep the others waiting for long.
+constexpr int kItemsPerThread = 8;
 
 }  // namespace
 
@@ -17,9 +17,11 @@ void linear_cpu(Exec& exec, const WeightMatrix& w, ActivationRows& x, float* y) 
     if (x.n_rows() == 0) return;
     const Columns columns(exec, x, w.type);
     const RowProduct product(exec, w);
-    exec.team().parallel_for(w.n_out, kRowsPerItem, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t first = begin; first < end; first += kRowsPerItem) {
-            const std::int64_t n_out = std::min(kRowsPerItem, end - first);
+    const std::int64_t rows_per_item =
+        product.rows_per_item(w, x.n_rows(), kItemsPerThread * exec.team().n_threads());
+    exec.team().parallel_for(w.n_out, rows_per_item, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t first = begin; first < end; first += rows_per_item) {
+            const std::int64_t n_out = std::min(rows_per_item, end - first);
             for (int r = 0; r < x.n_rows(); r += product.max_columns()) {
                 const int n = std::min(product.max_columns(), x.n_rows() - r);
                 Column group[kMaxColumns];

@@ -15,7 +15,8 @@ struct WeightMatrix {
     std::int64_t n_in = 0;
     std::int64_t n_out = 0;
     std::int64_t row_bytes = 0;
-    /// The rows once more, in consecutive panels of panel_rows each (weight_panels.h), on a cache line; or null.
+    /// The rows once more, in consecutive panels of panel_rows each (weight_panels.h), on a cache line; or
+    /// null.
     const std::byte* panels = nullptr;
     int panel_rows = 0;
 

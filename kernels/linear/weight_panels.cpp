@@ -23,9 +23,7 @@ struct RowPlace {
     std::byte* body;
     int n_rows, row;
 
-    void put_half(int i, const std::byte* half) const {
-        std::memcpy(head + 2 * (i * n_rows + row), half, 2);
-    }
+    void put_half(int i, const std::byte* half) const { std::memcpy(head + 2 * (i * n_rows + row), half, 2); }
     /// Byte [pair][row][i] of the table that begins first · n_rows bytes into the head.
     void put_scale(int first, int pair, int i, unsigned value) const {
         head[first * n_rows + 2 * (pair * n_rows + row) + i] = static_cast<std::byte>(value);
@@ -111,7 +109,8 @@ struct PackQ6K {
                 for (int k = 0; k < 8; ++k) {
                     const std::uint32_t low = word_at(p + 64 * n + 32 * (j & 1) + 4 * k);
                     const std::uint32_t high = word_at(p + 128 + 32 * n + 4 * k);
-                    out.w[32 * n + 8 * j + k] = (low >> 4 * (j >> 1) & kNibbles) | (high >> 2 * j & kPairs) << 4;
+                    out.w[32 * n + 8 * j + k] = (low >> 4 * (j >> 1) & kNibbles) | (high >> 2 * j & kPairs)
+                                                                                       << 4;
                 }
     }
     static void put_group(const std::uint32_t* words, const RowPlace& place) {
@@ -146,8 +145,7 @@ struct PackQ3K {
             for (int j = 0; j < 4; ++j)
                 for (int k = 0; k < 8; ++k) {
                     const std::uint32_t low = word_at(p + 32 + 32 * n + 4 * k), high = word_at(p + 4 * k);
-                    out.w[32 * n + 8 * j + k] =
-                        (low >> 2 * j & kPairs) | (high >> (4 * n + j) & kBits) << 2;
+                    out.w[32 * n + 8 * j + k] = (low >> 2 * j & kPairs) | (high >> (4 * n + j) & kBits) << 2;
                 }
     }
     static void put_group(const std::uint32_t* words, const RowPlace& place) {
@@ -189,7 +187,8 @@ struct PackIq4Xs {
 
 /// Block by block for blocks of 256; each has eight groups of 32.
 template <class Pack>
-void pack_row_256(const PanelLayout& layout, int block_bytes, const std::byte* blocks, int row, std::byte* panel) {
+void pack_row_256(const PanelLayout& layout, int block_bytes, const std::byte* blocks, int row,
+                  std::byte* panel) {
     constexpr int kGroupBytes = 4 * Pack::kBodyVectors;  // a row's
     for (std::int64_t b = 0; b < layout.n_blocks; ++b) {
         const std::byte* block = blocks + b * block_bytes;
@@ -198,7 +197,8 @@ void pack_row_256(const PanelLayout& layout, int block_bytes, const std::byte* b
         Pack::put_head(block, place);
         Words words;
         Pack::unpack(block, words);
-        for (int g = 0; g < 8; ++g, place.body += kGroupBytes * layout.n_rows) Pack::put_group(words.w + 8 * g, place);
+        for (int g = 0; g < 8; ++g, place.body += kGroupBytes * layout.n_rows)
+            Pack::put_group(words.w + 8 * g, place);
     }
 }
 
@@ -276,8 +276,8 @@ PanelLayout panel_layout(WeightType type, int n_rows, std::int64_t n_in) {
     return layout;
 }
 
-void pack_panel(WeightType type, const PanelLayout& layout, const std::byte* rows, std::int64_t row_bytes, int n,
-                std::byte* panel) {
+void pack_panel(WeightType type, const PanelLayout& layout, const std::byte* rows, std::int64_t row_bytes,
+                int n, std::byte* panel) {
     assert(n >= 1 && n <= layout.n_rows);
     const int block_bytes = weight_type_info(type)->block_bytes;
     if (n < layout.n_rows || layout.n_blocks % layout.blocks_per_unit != 0)

@@ -32,7 +32,8 @@ std::int64_t panels_bytes(const kernels::WeightMatrix& w, int n_rows) {
 
 }  // namespace
 
-PackedWeights::Arena::Arena(std::size_t n_bytes) : n_bytes_((n_bytes + kHugePage - 1) / kHugePage * kHugePage) {
+PackedWeights::Arena::Arena(std::size_t n_bytes)
+    : n_bytes_((n_bytes + kHugePage - 1) / kHugePage * kHugePage) {
     void* address =
         ::mmap(nullptr, n_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (address == MAP_FAILED) throw std::bad_alloc();
@@ -81,8 +82,8 @@ class Packer {
             for (std::int64_t i = begin; i < end; ++i) {
                 const std::int64_t first = i % n_panels * n_rows_;
                 const int n = static_cast<int>(std::min<std::int64_t>(n_rows_, w.n_out - first));
-                kernels::pack_panel(w.type, layout, w.row(first) + i / n_panels * source.stride_bytes, w.row_bytes,
-                                    n, to + i * layout.bytes);
+                kernels::pack_panel(w.type, layout, w.row(first) + i / n_panels * source.stride_bytes,
+                                    w.row_bytes, n, to + i * layout.bytes);
             }
         });
         return to;
@@ -100,16 +101,16 @@ Result<std::unique_ptr<const PackedWeights>> PackedWeights::pack(std::shared_ptr
         const std::shared_ptr<Weights> copy = weights->copy();
         Packer packer(*packed, exec);
         if (repack != Repack::none)
-            copy->visit_products(
-                [&](kernels::WeightMatrix& w) { packer.matrix(w); },
-                [&](kernels::ExpertMatrices& w) {
-                    if (repack == Repack::all) packer.experts(w);
-                });
+            copy->visit_products([&](kernels::WeightMatrix& w) { packer.matrix(w); },
+                                 [&](kernels::ExpertMatrices& w) {
+                                     if (repack == Repack::all) packer.experts(w);
+                                 });
         packed->weights_ = copy;
         return std::unique_ptr<const PackedWeights>(std::move(packed));
     } catch (const std::bad_alloc&) {
-        return Error(Code::resource_exhausted, "no memory for " + format_bytes(bytes_for(*weights, repack, exec.isa())) +
-                                                   " of packed weights");
+        return Error(
+            Code::resource_exhausted,
+            "no memory for " + format_bytes(bytes_for(*weights, repack, exec.isa())) + " of packed weights");
     }
 }
 
@@ -120,11 +121,10 @@ std::uint64_t PackedWeights::bytes_for(const Weights& weights, Repack repack, ke
     const auto add = [&](const kernels::WeightMatrix& w, std::int64_t n) {
         if (kernels::has_panels(w.type, w.n_in)) n_bytes += n * panels_bytes(w, n_rows);
     };
-    weights.copy()->visit_products(
-        [&](const kernels::WeightMatrix& w) { add(w, 1); },
-        [&](const kernels::ExpertMatrices& w) {
-            if (repack == Repack::all) add(w.first, w.n_expert);
-        });
+    weights.copy()->visit_products([&](const kernels::WeightMatrix& w) { add(w, 1); },
+                                   [&](const kernels::ExpertMatrices& w) {
+                                       if (repack == Repack::all) add(w.first, w.n_expert);
+                                   });
     return static_cast<std::uint64_t>(n_bytes);
 }
 

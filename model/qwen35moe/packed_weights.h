@@ -14,10 +14,10 @@ namespace pantheon::model {
 
 class PackedWeights {
   public:
-    /// Packs with all threads of exec, for its instruction set. Types without panels stay as they are. The pages of
-    /// the file that were read are given back to the system. resource_exhausted: no memory.
-    static Result<std::unique_ptr<const PackedWeights>> pack(std::shared_ptr<const Weights> weights, Repack repack,
-                                                             kernels::Exec& exec);
+    /// Packs with all threads of exec, for its instruction set. Types without panels stay as they are. The
+    /// pages of the file that were read are given back to the system. resource_exhausted: no memory.
+    static Result<std::unique_ptr<const PackedWeights>> pack(std::shared_ptr<const Weights> weights,
+                                                             Repack repack, kernels::Exec& exec);
 
     /// The same model, its packed matrices attached; valid as long as this object.
     std::shared_ptr<const Weights> weights() const { return weights_; }

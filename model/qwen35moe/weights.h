@@ -77,8 +77,8 @@ class Weights {
     /// Scratch that the widest matrix needs, in elements of a row.
     std::int64_t max_row_elems() const { return max_row_elems_; }
 
-    /// Shows every matrix that a product reads (so not the embedding, unless the head is tied to it) and every
-    /// set of experts, in the order in which a step reads them.
+    /// Shows every matrix that a product reads (so not the embedding, unless the head is tied to it) and
+    /// every set of experts, in the order in which a step reads them.
     template <class MatrixFn, class ExpertsFn>
     void visit_products(MatrixFn&& matrix, ExpertsFn&& experts) {
         for (LayerWeights& layer : layers_) {
@@ -87,8 +87,8 @@ class Weights {
                      {&layer.attention.q, &layer.attention.k, &layer.attention.v, &layer.attention.output})
                     matrix(*w);
             } else {
-                for (kernels::WeightMatrix* w : {&layer.gdn.qkv, &layer.gdn.gate, &layer.gdn.beta,
-                                                 &layer.gdn.alpha, &layer.gdn.output})
+                for (kernels::WeightMatrix* w :
+                     {&layer.gdn.qkv, &layer.gdn.gate, &layer.gdn.beta, &layer.gdn.alpha, &layer.gdn.output})
                     matrix(*w);
             }
             MoeWeights& moe = layer.moe;

@@ -1,5 +1,6 @@
-// Cycles per weight block of the product kernels, one thread, weights and activations in the first caches: the file's
-// rows and packed panels, one to eight columns. Each kernel's result is compared with plain C++ before it is timed.
+// Cycles per weight block of the product kernels, one thread, weights and activations in the first caches:
+// the file's rows and packed panels, one to eight columns. Each kernel's result is compared with plain C++
+// before it is timed.
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -19,8 +20,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kIn = 1024;  // 16 rows fit into the first cache with their columns
-constexpr int kOut = 16;
+constexpr std::int64_t kIn = 512;  // 32 rows fit into the first cache with their columns
+constexpr int kOut = 32;
 constexpr int kSlices = 400;
 
 double seconds_since(Clock::time_point start) {
@@ -60,8 +61,10 @@ struct AlignedBytes {
 
 int run() {
     const double ghz = measured_ghz();
-    fmt::print("host {}, {:.2f} GHz; cycles per block of 256 weights and column (Q8_0: eight blocks of 32), GB/s of weights\n",
-               cpu_isa_name(host_cpu_isa()), ghz);
+    fmt::print(
+        "host {}, {:.2f} GHz; cycles per block of 256 weights and column (Q8_0: eight blocks of 32), GB/s of "
+        "weights\n",
+        cpu_isa_name(host_cpu_isa()), ghz);
     for (const WeightType type : {WeightType::q3_k, WeightType::q4_k, WeightType::q5_k, WeightType::q6_k,
                                   WeightType::q8_0, WeightType::iq4_xs, WeightType::f32}) {
         const WeightBytes weights(type, kIn, kOut, 3);
@@ -87,7 +90,8 @@ int run() {
         cpu_leaves(CpuIsa::scalar)
             .dot_rows(type)(matrix.data, matrix.row_bytes, kOut, kIn, columns.data(), kMaxColumns, out_want);
         const auto is_right = [&](int n) {
-            return std::memcmp(y.data(), want.data(), static_cast<std::size_t>(n * kOut) * sizeof(float)) == 0;
+            return std::memcmp(y.data(), want.data(), static_cast<std::size_t>(n * kOut) * sizeof(float)) ==
+                   0;
         };
         const double n_blocks = kOut * kIn / 256.0;
         const double bytes = static_cast<double>(matrix.row_bytes * kOut);
@@ -97,8 +101,9 @@ int run() {
             const auto report = [&](const char* kernel, int n, int repeats, double seconds) {
                 if (!is_right(n)) fmt::print("WRONG ");
                 const double per_run = seconds / repeats;
-                fmt::print("{:8} {:7} {:7} columns {}: {:6.2f} cycles, {:6.1f} GB/s\n", weight_type_info(type)->name,
-                           cpu_isa_name(isa), kernel, n, per_run * ghz * 1e9 / n_blocks / n, bytes / per_run / 1e9);
+                fmt::print("{:8} {:7} {:7} columns {}: {:6.2f} cycles, {:6.1f} GB/s\n",
+                           weight_type_info(type)->name, cpu_isa_name(isa), kernel, n,
+                           per_run * ghz * 1e9 / n_blocks / n, bytes / per_run / 1e9);
             };
             constexpr int kRepeats = 8;
             if (isa == CpuIsa::avx2 || quant_width(type) == 0)
@@ -106,8 +111,8 @@ int run() {
                     std::fill(y.begin(), y.end(), 0.0f);
                     report("rows", n, kRepeats, best_seconds([&] {
                                for (int i = 0; i < kRepeats; ++i)
-                                   leaves.dot_rows(type)(matrix.data, matrix.row_bytes, kOut, kIn, columns.data(),
-                                                         n, out);
+                                   leaves.dot_rows(type)(matrix.data, matrix.row_bytes, kOut, kIn,
+                                                         columns.data(), n, out);
                            }));
                 }
             if (!leaves.dot_panels(type)) continue;
@@ -115,7 +120,8 @@ int run() {
             AlignedBytes panels(layout.bytes * layout.n_panels(kOut));
             const auto pack = [&] {
                 for (int first = 0; first < kOut; first += layout.n_rows)
-                    pack_panel(type, layout, matrix.row(first), matrix.row_bytes, std::min(kOut - first, layout.n_rows),
+                    pack_panel(type, layout, matrix.row(first), matrix.row_bytes,
+                               std::min(kOut - first, layout.n_rows),
                                panels.data + first / layout.n_rows * layout.bytes);
             };
             const double packing = best_seconds(pack);

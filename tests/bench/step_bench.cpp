@@ -1,7 +1,7 @@
-// Milliseconds per token of a model on this host. Tests are read from standard input, one a line, and answered one
-// a line in JSON, so that a script can alternate with another program without loading either again
-// (compare_llama.py). A test is "pp N": a prompt of N tokens in one step, "tg N [DEPTH]": N tokens one by one after a
-// prompt of DEPTH, or "bt B [N]": N steps of one token for each of B sequences.
+// Milliseconds per token of a model on this host. Tests are read from standard input, one a line, and
+// answered one a line in JSON, so that a script can alternate with another program without loading either
+// again (compare_llama.py). A test is "pp N": a prompt of N tokens in one step, "tg N [DEPTH]": N tokens one
+// by one after a prompt of DEPTH, or "bt B [N]": N steps of one token for each of B sequences.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,8 @@ double milliseconds_since(Clock::time_point start) {
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-/// Of all threads; other processes on the same cores do not count, but caches and memory are shared with them.
+/// Of all threads; other processes on the same cores do not count, but caches and memory are shared with
+/// them.
 double cpu_milliseconds() {
     timespec now{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -64,11 +65,13 @@ class Bench {
         const int n_slots = test == "bt" ? n : 1;
         const int n_steps = test == "tg" ? n : test == "bt" ? (extra > 0 ? extra : 12) : 1;
         const int n_prompt = test == "pp" ? n : test == "tg" ? extra : 0;
-        if (n < 1 || n_slots > kMaxBatch || n_prompt + n_steps > kContext || (test != "pp" && test != "tg" && test != "bt"))
+        if (n < 1 || n_slots > kMaxBatch || n_prompt + n_steps > kContext ||
+            (test != "pp" && test != "tg" && test != "bt"))
             return Error(Code::invalid_argument, "no such test: " + line);
         for (int s = 0; s < n_slots; ++s)
             if (Status ok = executor_.bind(SlotId(s)); !ok) return std::move(ok).error();
-        Status status = test == "pp" ? step({prompt(0, n)}, times, n) : decode(n_prompt, n_slots, n_steps, times);
+        Status status =
+            test == "pp" ? step({prompt(0, n)}, times, n) : decode(n_prompt, n_slots, n_steps, times);
         for (int s = 0; s < n_slots; ++s) executor_.release(SlotId(s));
         if (!status) return std::move(status).error();
         const auto median = [&](double StepTime::*field) {
@@ -77,8 +80,8 @@ class Bench {
             std::sort(values.begin(), values.end());
             return values[values.size() / 2];
         };
-        return fmt::format("{{\"test\": \"{}\", \"ms\": {:.3f}, \"cpu_ms\": {:.3f}}}", line, median(&StepTime::ms),
-                           median(&StepTime::cpu_ms));
+        return fmt::format("{{\"test\": \"{}\", \"ms\": {:.3f}, \"cpu_ms\": {:.3f}}}", line,
+                           median(&StepTime::ms), median(&StepTime::cpu_ms));
     }
 
   private:
@@ -93,11 +96,15 @@ class Bench {
     Status decode(int n_prompt, int n_slots, int n_steps, std::vector<StepTime>& times) {
         std::vector<StepTime> ignored;
         for (int pos = 0; pos < n_prompt; pos += kPromptChunk)
-            if (Status ok = step({prompt(pos, std::min(kPromptChunk, n_prompt - pos))}, ignored, 1); !ok) return ok;
+            if (Status ok = step({prompt(pos, std::min(kPromptChunk, n_prompt - pos))}, ignored, 1); !ok)
+                return ok;
         for (int i = 0; i < n_steps; ++i) {
             std::vector<model::StepRun> runs;
             for (int s = 0; s < n_slots; ++s)
-                runs.push_back({SlotId(s), n_prompt + i, {token((n_prompt + i) * n_slots + s)}, model::WantLogits::last});
+                runs.push_back({SlotId(s),
+                                n_prompt + i,
+                                {token((n_prompt + i) * n_slots + s)},
+                                model::WantLogits::last});
             if (Status ok = step(runs, times, n_slots); !ok) return ok;
         }
         return {};
@@ -130,8 +137,8 @@ Status run(Options options) {
     auto executor = model::Executor::create(*weights, options.executor);
     if (!executor) return std::move(executor).error();
     fmt::print("{{\"isa\": \"{}\", \"threads\": {}, \"repacked\": {}, \"load_ms\": {:.0f}}}\n",
-               model::isa_name(options.executor.backend), options.executor.n_threads, (*executor)->repack_bytes(),
-               milliseconds_since(start));
+               model::isa_name(options.executor.backend), options.executor.n_threads,
+               (*executor)->repack_bytes(), milliseconds_since(start));
     std::fflush(stdout);
     Bench bench(**executor, (*weights)->n_vocab());
     for (std::string line; std::getline(std::cin, line) && !line.empty();) {

@@ -85,9 +85,9 @@ TEST(LinearTest, EveryInstructionSetGivesTheSameBitsForEveryTypeAndColumnCount) 
 }
 
 constexpr Case kPanelCases[] = {
-    {"q3_k", WeightType::q3_k, 768, 37, 0},     {"q4_k", WeightType::q4_k, 768, 37, 0},
-    {"q5_k", WeightType::q5_k, 512, 37, 0},     {"q6_k", WeightType::q6_k, 768, 37, 0},
-    {"iq4_xs", WeightType::iq4_xs, 512, 37, 0}, {"q8_0", WeightType::q8_0, 256, 37, 0},
+    {"q3_k", WeightType::q3_k, 768, 37, 0},      {"q4_k", WeightType::q4_k, 768, 37, 0},
+    {"q5_k", WeightType::q5_k, 512, 37, 0},      {"q6_k", WeightType::q6_k, 768, 37, 0},
+    {"iq4_xs", WeightType::iq4_xs, 512, 37, 0},  {"q8_0", WeightType::q8_0, 256, 37, 0},
     {"odd_blocks", WeightType::q8_0, 96, 16, 0}, {"one_row", WeightType::q4_k, 256, 1, 0},
 };
 
