@@ -57,6 +57,12 @@ struct ModelInfo {
     std::uint64_t weights_bytes = 0;
 };
 
+/// The prefix cache of an engine.
+struct CacheSettings {
+    std::int64_t every = 0;         // sessions.every: tokens between checkpoints; 0: no such ones
+    std::uint64_t limit_bytes = 0;  // sessions.bytes: for everything that is kept; 0: no cache
+};
+
 struct EngineSettings {
     std::string name = "main";
     std::string die_id = "cpu";  // as the configuration spells it
@@ -65,7 +71,8 @@ struct EngineSettings {
     std::vector<std::pair<std::string, std::string>> ops;  // op and implementation, for status
     int n_threads = 1;
     int n_slots = 16;
-    bool is_die_detached = true;  // false under the test scheduler
+    model::CheckpointSizes checkpoint;  // what one takes
+    bool is_die_detached = true;        // false under the test scheduler
     /// Makes the die's executor on the die's own thread; called again when a die is replaced.
     std::function<Result<std::unique_ptr<model::Executor>>()> make_executor;
 };
@@ -105,6 +112,7 @@ struct DaemonSettings {
     ModelInfo model;
     TextModel text;
     Limits limits;
+    CacheSettings cache;
     EngineSettings engine;
 };
 

@@ -31,6 +31,8 @@ class HostExecutor final : public Executor {
           forward_(weights_, ops_for(config.backend), slots_, exec_) {}
 
     Status bind(SlotId slot) override { return slots_.bind(slot); }
+    Status restore(SlotId slot, const Checkpoint& from) override { return slots_.restore(slot, from); }
+    Result<CheckpointPtr> snapshot(SlotId slot) override { return slots_.snapshot(slot); }
     void release(SlotId slot) override { slots_.release(slot); }
     std::int32_t length(SlotId slot) const override { return slots_.length(slot); }
 
@@ -75,6 +77,11 @@ Status check_range(const char* name, int value, int max) {
 }
 
 }  // namespace
+
+CheckpointSizes checkpoint_sizes(const Weights& weights, KvFormat kv_format) {
+    const StateShape shape = state_shape(weights.config(), kv_format);
+    return {shape.image_bytes(), shape.kv_bytes_per_page_row(), kernels::kKvPageRows};
+}
 
 Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<const Weights> weights,
                                                    const ExecutorConfig& config) {

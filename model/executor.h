@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/state/checkpoint.h"
 #include "runtime/base/ids.h"
 #include "runtime/base/status.h"
 
@@ -67,6 +68,9 @@ std::string isa_name(Backend backend);
 /// Bytes that a choice takes with this backend on this host: about those of the matrices in the file.
 std::uint64_t repack_bytes(const Weights& weights, Backend backend, Repack repack);
 
+/// What a checkpoint of this model takes.
+CheckpointSizes checkpoint_sizes(const Weights& weights, KvFormat kv_format);
+
 class Executor {
   public:
     static Result<std::unique_ptr<Executor>> create(std::shared_ptr<const Weights> weights,
@@ -75,6 +79,11 @@ class Executor {
 
     /// Gives the slot a fresh sequence of length 0: states zero, no KV. failed_precondition when it is bound.
     virtual Status bind(SlotId slot) = 0;
+    /// Gives the slot a sequence that goes on from the checkpoint, which this executor must have made.
+    virtual Status restore(SlotId slot, const Checkpoint& from) = 0;
+    /// What the slot's sequence is after its last step. Copies nothing; the sequence's next step does, as far
+    /// as it writes to what the checkpoint keeps.
+    virtual Result<CheckpointPtr> snapshot(SlotId slot) = 0;
     /// Ends the slot's sequence and frees what it held. Harmless when it is not bound.
     virtual void release(SlotId slot) = 0;
     /// Tokens evaluated so far; −1 when the slot is not bound.

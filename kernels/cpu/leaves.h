@@ -36,8 +36,9 @@ constexpr int kMaxPanelColumns = 4;
 using DotPanels = void(const std::byte* panels, const PanelLayout& layout, std::int64_t n_rows,
                        const Column* columns, int n_columns, float* const* y);
 
-/// q, sums and d of n values, n a multiple of the width: d = max |x| / 127, q = x / d rounded half to even.
-/// A block of (almost) zeros has d = 0; a block with a value that is not finite has d = NaN.
+/// q, sums and d of n values, n a multiple of the width: q = 127 x / max |x| rounded half to even, and
+/// d = Σ x q / Σ q², the scale with the least squared error for these q. (With max |x| / 127 the error of a
+/// block of 32 is 3 % larger.) A block of (almost) zeros has d = 0; one with a value that is not finite, NaN.
 using Quantise = void(const float* x, std::int64_t n, std::int8_t* q, std::int16_t* sums, float* d);
 
 /// A few state rows of one head over a run of tokens; see gated_delta_rule.h.

@@ -24,14 +24,18 @@ inline void quantise_blocks(const float* x, std::int64_t n, std::int8_t* q, std:
         for (int i = 1; i < 8; ++i) max_abs = lanes[i] > max_abs ? lanes[i] : max_abs;
         const float check = sum(finite);  // 0, or NaN when a value is not finite
         const bool is_plain = check == 0.0f && max_abs >= kTiny;
-        *d = is_plain ? max_abs / 127.0f : check;
+        F8 with_x = zero8(), with_q = zero8();
         const F8 inverse = set1(is_plain ? 127.0f / max_abs : 0.0f);
         for (int s = 0; s < Width; s += SumWidth) {
             int total = 0;
             for (int i = s; i < s + SumWidth; i += 8) {
                 float shifted[8];
                 std::uint32_t bits[8];
-                store(shifted, (is_plain ? load(x + i) * inverse : zero8()) + set1(kRound));
+                const F8 v = is_plain ? load(x + i) * inverse : zero8();
+                store(shifted, v + set1(kRound));
+                const F8 rounded = load(shifted) - set1(kRound);
+                with_x = fma(v, rounded, with_x);
+                with_q = fma(rounded, rounded, with_q);  // exact: integers below 2^24
                 std::memcpy(bits, shifted, sizeof bits);
                 for (int j = 0; j < 8; ++j) {
                     q[i + j] = static_cast<std::int8_t>(bits[j] & 0xFF);
@@ -40,6 +44,7 @@ inline void quantise_blocks(const float* x, std::int64_t n, std::int8_t* q, std:
             }
             sums[s / SumWidth] = static_cast<std::int16_t>(total);
         }
+        *d = is_plain ? max_abs / 127.0f * (sum(with_x) / sum(with_q)) : check;
     }
 }
 

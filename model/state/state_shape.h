@@ -18,6 +18,10 @@ struct StateShape {
     int head_dim = 0;
     kernels::KvRowType kv_type = kernels::KvRowType::f32;
 
+    /// The recurrent states of a sequence, whatever its length.
+    std::uint64_t image_bytes() const {
+        return static_cast<std::uint64_t>(n_gdn_layers) * (conv_floats + gdn_floats) * sizeof(float);
+    }
     /// One page for each attention layer and KV head: what 64 more rows of a sequence take.
     std::uint64_t kv_bytes_per_page_row() const {
         return static_cast<std::uint64_t>(n_attention_layers) * static_cast<std::uint64_t>(n_head_kv) *

@@ -14,12 +14,13 @@ int run_command(const CommandLine& line);
 int run_generate(const GenerateOptions& options, const std::string& endpoint);
 int run_chat(const ChatOptions& options, const std::string& endpoint);
 int run_status(const StatusOptions& options, const std::string& endpoint);
+int run_top(const TopOptions& options, const std::string& endpoint);
 int run_ping(const std::string& endpoint);
 int run_cancel(const CancelOptions& options, const std::string& endpoint);
 int run_drain(const DrainOptions& options, const std::string& endpoint);
 int run_reload(const ReloadOptions& options, const std::string& endpoint);
 int run_metrics(const std::string& endpoint);
-int run_sessions(const std::string& endpoint);
+int run_sessions(const SessionsOptions& options, const std::string& endpoint);
 
 // Of a daemon, or of the file that --model names.
 int run_tokenize(const TokenizeOptions& options, const std::string& endpoint);
@@ -29,5 +30,6 @@ int run_template(const TemplateOptions& options, const std::string& endpoint);
 // Of a file.
 int run_info(const InfoOptions& options);
 int run_score(const ScoreOptions& options);
+int run_perplexity(const PerplexityOptions& options);
 
 }  // namespace pantheon::cli

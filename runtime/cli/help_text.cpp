@@ -6,7 +6,7 @@ namespace {
 constexpr CommandHelp kHelp[] = {
     {"", "talk to pantheond, and work with its model files", "pantheon [--endpoint E] COMMAND [OPTIONS]",
      R"(pantheon is the command-line client of the language model server pantheond. Most commands ask a
-running daemon over its socket; info and score, and tokenize, detokenize and template with --model,
+running daemon over its socket; info, score and perplexity, and tokenize, detokenize and template with --model,
 read a GGUF file themselves and need none.
 
 Results go to standard output, everything else to standard error. Where a command takes "-" it
@@ -50,6 +50,13 @@ pantheon chat --system 'Answer in one sentence.' --thinking-budget 300)"},
      R"(pantheon status
 pantheon status --json | jq .engines[0].slots)"},
 
+    {"top", "the daemon's state, again and again", "pantheon [--endpoint E] top [--interval S] [--frames N]",
+     R"(Shows slots, queue, memory and cache of a daemon and this user's own requests, with the tokens per second
+since the last look, until Ctrl-C. On a terminal each look replaces the one before; else they follow one
+another with an empty line between.)",
+     R"(pantheon top
+pantheon top --frames 1 | head -3)"},
+
     {"ping", "check that the daemon answers", "pantheon [--endpoint E] ping",
      R"(Prints the endpoint that answered and the time of one round trip.)", "pantheon ping && echo up"},
 
@@ -72,8 +79,11 @@ is reported with line and column of every problem; then nothing has changed, and
     {"metrics", "the daemon's counters", "pantheon [--endpoint E] metrics",
      R"(Prints the daemon's answer, or its typed refusal.)", "pantheon metrics"},
 
-    {"sessions", "this user's stored sessions", "pantheon [--endpoint E] sessions",
-     R"(Prints the daemon's answer, or its typed refusal.)", "pantheon sessions"},
+    {"sessions", "this user's stored sessions",
+     "pantheon [--endpoint E] sessions [--json] [--shared] [--drop NAME]",
+     R"(Lists the states that requests have named, with their lengths and the memory they hold, or drops one.)",
+     R"(pantheon sessions
+pantheon sessions --drop talk)"},
 
     {"tokenize", "text to token ids", "pantheon [--endpoint E] tokenize [--model FILE] [--special] TEXT|-",
      R"(Prints the ids of TEXT on one line, separated by spaces. Control tokens such as <|im_end|> are
@@ -107,19 +117,30 @@ file; offset counts from the start of that file) and types (the number of tensor
 pantheon info model.gguf --json | jq .types)"},
 
     {"score", "the logits of a token sequence",
-     "pantheon score --model FILE --tokens IDS.txt --logits OUT.f32 [--backend ref] [--threads N] [--chunk "
-     "N]\n"
-     "    [--kv f32|f16]",
+     "pantheon score --model FILE --tokens IDS.txt --logits OUT.f32 [--backend ref|cpu] [--threads N]\n"
+     "    [--chunk N] [--kv f32|f16]",
      R"(Evaluates a sequence and writes the raw logits after each of its tokens. Needs no daemon.
 
 IDS.txt holds decimals separated by white space. OUT.f32 is little-endian f32, [n_tokens][n_vocab]:
 row t has the logits after token t. The file appears complete or not at all.
 
 The backend ref is exact: weights are dequantised to f32 and activations are never quantised. Its
-logits do not depend on --threads or --chunk, to the bit. cpu and cuda are not available in this
-version.)",
+logits do not depend on --threads or --chunk, to the bit. The backend cpu computes as the daemon does:
+quantised activations, the same bits for every --threads and --chunk.)",
      R"(pantheon tokenize --model model.gguf 'Hello' > ids.txt
 pantheon score --model model.gguf --tokens ids.txt --logits out.f32)"},
+
+    {"perplexity", "how well a model predicts a text",
+     "pantheon perplexity --model FILE --text FILE [--backend ref|cpu] [--threads N] [--kv f32|f16] [--n-ctx "
+     "N]",
+     R"(Prints the perplexity of the model on a text: exp of the mean negative log-likelihood of its tokens,
+the first one left out, each predicted from all before it. The text is taken literally (no template, no
+control tokens); of a longer one the first --n-ctx tokens are used. Needs no daemon.
+
+The figure after ± is the standard error of the mean. With the backend cpu, the default, the model is run
+as the daemon runs it; ref is exact and slow.)",
+     R"(pantheon perplexity --model model.gguf --text novel.txt
+pantheon perplexity --model model.gguf --text - --n-ctx 512 < novel.txt)"},
 };
 
 }  // namespace

@@ -28,6 +28,10 @@ struct ChatOptions {
 struct StatusOptions {
     bool as_json = false;
 };
+struct TopOptions {
+    std::optional<double> interval_s;
+    std::optional<std::int64_t> frames;
+};
 struct PingOptions {};
 struct CancelOptions {
     std::string id;
@@ -39,7 +43,11 @@ struct ReloadOptions {
     bool is_dry_run = false;
 };
 struct MetricsOptions {};
-struct SessionsOptions {};
+struct SessionsOptions {
+    bool as_json = false;
+    bool is_shared = false;
+    std::string drop;  // a session's name; empty: list them
+};
 
 // `model` empty: ask the daemon.
 struct TokenizeOptions {
@@ -72,9 +80,20 @@ struct ScoreOptions {
     std::optional<std::string> kv;
 };
 
-using Command = std::variant<GenerateOptions, ChatOptions, StatusOptions, PingOptions, CancelOptions,
-                             DrainOptions, ReloadOptions, MetricsOptions, SessionsOptions, TokenizeOptions,
-                             DetokenizeOptions, TemplateOptions, InfoOptions, ScoreOptions>;
+struct PerplexityOptions {
+    std::string model;
+    std::string text;  // a file; "-": standard input
+    std::string backend = "cpu";
+    std::optional<int> threads;
+    std::optional<int> n_ctx;
+    std::optional<std::string> kv;
+    std::optional<int> sink, window;
+};
+
+using Command =
+    std::variant<GenerateOptions, ChatOptions, StatusOptions, TopOptions, PingOptions, CancelOptions, DrainOptions,
+                 ReloadOptions, MetricsOptions, SessionsOptions, TokenizeOptions, DetokenizeOptions,
+                 TemplateOptions, InfoOptions, ScoreOptions, PerplexityOptions>;
 
 struct CommandLine {
     std::string endpoint;  // empty: the default places

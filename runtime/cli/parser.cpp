@@ -49,7 +49,7 @@ class ManualFormatter : public CLI::Formatter {
 
   private:
     static bool needs_daemon(const CLI::App& app) {
-        return app.get_name() != "info" && app.get_name() != "score";
+        return app.get_name() != "info" && app.get_name() != "score" && app.get_name() != "perplexity";
     }
 
     static void append_option(std::ostream& out, const CLI::Option& option) {
@@ -81,14 +81,17 @@ struct Targets {
     GenerateOptions generate;
     ChatOptions chat;
     StatusOptions status;
+    TopOptions top;
     CancelOptions cancel;
     DrainOptions drain;
     ReloadOptions reload;
+    SessionsOptions sessions;
     TokenizeOptions tokenize;
     DetokenizeOptions detokenize;
     TemplateOptions template_;
     InfoOptions info;
     ScoreOptions score;
+    PerplexityOptions perplexity;
 };
 
 class Parser {
@@ -163,6 +166,11 @@ class Parser {
                       "begin with /think off. Default: as the model's template does");
 
         add_command("status").add_flag("--json", t_.status.as_json, "print the daemon's reply as JSON");
+        CLI::App& top = add_command("top");
+        add_number<double>(top, "--interval", t_.top.interval_s, "S", "seconds between two looks. Default: 1",
+                           0.1);
+        add_number<std::int64_t>(top, "--frames", t_.top.frames, "N", "end after N looks. Default: on Ctrl-C",
+                                 1);
         add_command("ping");
         add_command("cancel").add_option("ID", t_.cancel.id, "the request's name")->required();
         add_number<double>(add_command("drain"), "--timeout", t_.drain.timeout_s, "S",
@@ -170,7 +178,11 @@ class Parser {
         add_command("reload").add_flag("--dry-run", t_.reload.is_dry_run,
                                        "say what would change, change nothing");
         add_command("metrics");
-        add_command("sessions");
+        CLI::App& sessions = add_command("sessions");
+        sessions.add_flag("--json", t_.sessions.as_json, "print the daemon's reply as JSON");
+        sessions.add_flag("--shared", t_.sessions.is_shared, "those that were declared shared");
+        sessions.add_option("--drop", t_.sessions.drop, "drop this one instead of listing them")
+            ->type_name("NAME");
     }
 
     void add_model_option(CLI::App& command, std::string& target) {
@@ -214,18 +226,39 @@ class Parser {
         score.add_option("--logits", t_.score.logits, "where the logits go")
             ->type_name("OUT.f32")
             ->required();
-        score
-            .add_option("--backend", t_.score.backend,
-                        "ref (exact) or cpu (fast); cuda is not available in this version. Default: ref")
-            ->type_name("B")
-            ->check(CLI::IsMember({"ref", "cpu", "cuda"}));
-        add_number<int>(score, "--threads", t_.score.threads, "N",
-                        "compute threads. Default: the physical cores allowed", 1);
+        add_run_options(score, t_.score.backend, t_.score.threads, t_.score.kv);
         add_number<int>(score, "--chunk", t_.score.chunk, "N",
                         "tokens evaluated at once; 1 is token by token. Default: 64", 1);
-        score
-            .add_option("--kv", t_.score.kv,
-                        "format of keys and values, f32 or f16. Default: f32 on ref, f16 on cpu")
+
+        CLI::App& perplexity = add_command("perplexity");
+        perplexity.add_option("--model", t_.perplexity.model, "the model file")
+            ->type_name("FILE")
+            ->required();
+        perplexity.add_option("--text", t_.perplexity.text, "the text; \"-\" reads it from standard input")
+            ->type_name("FILE")
+            ->required();
+        add_run_options(perplexity, t_.perplexity.backend, t_.perplexity.threads, t_.perplexity.kv);
+        add_number<int>(perplexity, "--n-ctx", t_.perplexity.n_ctx, "N",
+                        "tokens of the text that are used. Default: 4096", 2);
+        add_number<int>(perplexity, "--sink", t_.perplexity.sink, "N",
+                        "first rows kept in f16 with --kv q4_0; not available in this version", 0);
+        add_number<int>(perplexity, "--window", t_.perplexity.window, "N",
+                        "last rows kept in f16 with --kv q4_0; not available in this version", 0);
+    }
+
+    /// How a command computes in this process.
+    void add_run_options(CLI::App& command, std::string& backend, std::optional<int>& threads,
+                         std::optional<std::string>& kv) {
+        command
+            .add_option(
+                "--backend", backend,
+                "ref (exact) or cpu (fast); cuda is not available in this version. Default: " + backend)
+            ->type_name("B")
+            ->check(CLI::IsMember({"ref", "cpu", "cuda"}));
+        add_number<int>(command, "--threads", threads, "N",
+                        "compute threads. Default: the physical cores allowed", 1);
+        command
+            .add_option("--kv", kv, "format of keys and values, f32 or f16. Default: f32 on ref, f16 on cpu")
             ->type_name("F")
             ->check(CLI::IsMember({"f32", "f16", "q8_0", "q4_0"}));
     }
@@ -234,16 +267,18 @@ class Parser {
         if (name == "generate") return t_.generate;
         if (name == "chat") return t_.chat;
         if (name == "status") return t_.status;
+        if (name == "top") return t_.top;
         if (name == "ping") return PingOptions{};
         if (name == "cancel") return t_.cancel;
         if (name == "drain") return t_.drain;
         if (name == "reload") return t_.reload;
         if (name == "metrics") return MetricsOptions{};
-        if (name == "sessions") return SessionsOptions{};
+        if (name == "sessions") return t_.sessions;
         if (name == "tokenize") return t_.tokenize;
         if (name == "detokenize") return t_.detokenize;
         if (name == "template") return t_.template_;
         if (name == "info") return t_.info;
+        if (name == "perplexity") return t_.perplexity;
         return t_.score;
     }
 

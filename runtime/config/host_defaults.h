@@ -12,12 +12,18 @@
 namespace pantheon::config {
 
 struct HostDefaults {
-    std::string model_path;    // the embedded model's place below the install prefix
-    std::string endpoint;      // where to listen
-    std::int64_t n_cores = 1;  // physical cores that affinity and cgroup allow
+    std::string model_path;       // the embedded model's place below the install prefix
+    std::string endpoint;         // where to listen
+    std::int64_t n_cores = 1;     // physical cores that affinity and cgroup allow
+    std::int64_t free_bytes = 0;  // memory that this process may still take
+    std::string state_directory;  // $STATE_DIRECTORY; empty: none
 };
 
 HostDefaults host_defaults();
+
+/// The embedded model of the installation (or build folder) that this program lies in, wherever it was moved
+/// to: share/pantheon/model.gguf beside its bin. Symbolic links to the program are followed.
+std::string embedded_model_path(const std::string& program = "/proc/self/exe");
 
 /// A variable's value, or nothing when it is unset or empty.
 using Environment = std::function<std::optional<std::string>(std::string_view name)>;

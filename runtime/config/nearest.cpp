@@ -34,6 +34,10 @@ int edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known) {
+    // Somebody who stopped typing in the middle meant what starts like that.
+    if (name.size() >= 2)
+        for (const std::string_view candidate : known)
+            if (edit_distance(name, candidate.substr(0, name.size())) == 0) return candidate;
     std::string_view best;
     int best_distance = std::numeric_limits<int>::max();
     for (const std::string_view candidate : known) {

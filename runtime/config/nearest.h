@@ -10,7 +10,8 @@ namespace pantheon::config {
 /// and so are the two cases of a letter.
 int edit_distance(std::string_view a, std::string_view b);
 
-/// The name with the fewest edits, the first one on ties; empty when there are none.
+/// The first known name that begins with this one (of two letters or more), else the one with the fewest
+/// edits, the first on ties; empty when none is known.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> known);
 
 }  // namespace pantheon::config

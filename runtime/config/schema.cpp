@@ -48,7 +48,8 @@ const KeyRow kRows[] = {
     {.path = "model.path",
      .field = at<&Config::model, &ModelSection::path>,
      .fallback = "\"auto\"",
-     .help = "the GGUF file to serve; any shard's path opens a split set",
+     .help = "the GGUF file to serve; any shard's path opens a split set; a relative path starts where the "
+             "daemon was started",
      .auto_meaning = "the embedded model, share/pantheon/model.gguf below the install prefix",
      .apply_auto = auto_model_path,
      .check = check_model_path},
@@ -204,25 +205,33 @@ const KeyRow kRows[] = {
 
     {.path = "sessions.every",
      .field = at<&Config::sessions, &SessionsSection::every>,
-     .fallback = "0",
+     .fallback = "1024",
      .range = Range{0, 262144},
      .unit = "tokens",
      .reload = Reload::live,
-     .help = "distance of state checkpoints; 0: none",
-     .awaits = "the prefix cache"},
+     .help = "distance of the state checkpoints that do not depend on messages; 0: none of these"},
     {.path = "sessions.bytes",
      .field = at<&Config::sessions, &SessionsSection::bytes>,
-     .fallback = "0",
+     .fallback = "\"auto\"",
      .range = Range{0, kMaxBytes},
      .unit = "bytes",
      .reload = Reload::live,
-     .help = "host memory for state checkpoints; 0: none",
-     .awaits = "the prefix cache"},
+     .help = "memory for the prefix cache, everything included; 0: no cache",
+     .auto_meaning = "a tenth of the memory that was free when the daemon started",
+     .apply_auto = [](Config& config, std::size_t, const HostDefaults& host) -> Status {
+         config.sessions.bytes = host.free_bytes / 10;
+         return {};
+     }},
     {.path = "sessions.dir",
      .field = at<&Config::sessions, &SessionsSection::dir>,
-     .fallback = "\"\"",
+     .fallback = "\"auto\"",
      .help = "where state checkpoints spill to; empty: nowhere",
-     .awaits = "the prefix cache"},
+     .auto_meaning = "$STATE_DIRECTORY, which systemd sets; else nowhere",
+     .apply_auto = [](Config& config, std::size_t, const HostDefaults& host) -> Status {
+         config.sessions.dir = host.state_directory;
+         return {};
+     },
+     .awaits = "states on disk"},
 
     {.path = "limits.max_tokens",
      .field = at<&Config::limits, &LimitsSection::max_tokens>,

@@ -49,6 +49,7 @@ Result<LoadedModel> load_model(const config::Config& config) {
     settings.text.family = template_family(metadata);
     settings.text.sampling = sampling_defaults(config.sampling, *sampling);
     settings.limits = limits_of(config);
+    settings.cache = cache_of(config);
 
     const config::EngineSection& engine = config.engines.front();
     settings.engine.name = engine.name;
@@ -60,6 +61,7 @@ Result<LoadedModel> load_model(const config::Config& config) {
     settings.engine.ops = model::op_choices(backend);
     settings.engine.n_threads = static_cast<int>(config.cpu.threads);
     settings.engine.n_slots = static_cast<int>(engine.slots);
+    settings.engine.checkpoint = model::checkpoint_sizes(**weights, config.kv.format);
 
     model::ExecutorConfig executor;
     executor.backend = backend;
@@ -100,8 +102,11 @@ std::string describe_plan(const config::Config& config, const LoadedModel& loade
     plan +=
         fmt::format("KV       {} slots × {} rows × {} a row = up to {}, allocated as sequences grow\n",
                     n_slots, config.kv.n_ctx, format_bytes(kv_row_bytes), format_bytes(n_slots * kv_bytes));
+    const auto cache_bytes = static_cast<std::uint64_t>(config.sessions.bytes);
+    plan += fmt::format("cache    up to {}: {} a state, and its KV\n", format_bytes(cache_bytes),
+                        format_bytes(state_bytes));
     plan += fmt::format("memory   up to {} besides the mapped file\n",
-                        format_bytes(n_slots * (state_bytes + kv_bytes)));
+                        format_bytes(n_slots * (state_bytes + kv_bytes) + cache_bytes));
     return plan;
 }
 

@@ -8,6 +8,25 @@
 namespace pantheon::actors {
 namespace {
 
+/// The fake device's state of a sequence is its tokens; a block has a name for every 16 of them.
+class FakeCheckpoint : public model::Checkpoint {
+  public:
+    explicit FakeCheckpoint(const std::vector<TokenId>& sequence)
+        : Checkpoint(static_cast<std::int32_t>(sequence.size()), names(sequence)), tokens(sequence) {}
+    std::vector<TokenId> tokens;
+
+  private:
+    static std::vector<std::uint64_t> names(const std::vector<TokenId>& sequence) {
+        std::vector<std::uint64_t> names;
+        std::uint64_t hash = 1;
+        for (std::size_t i = 0; i < sequence.size(); ++i) {
+            hash = (hash ^ static_cast<std::uint64_t>(sequence[i] + 1)) * 0x100000001B3ULL;
+            if (i % kFakeBlockRows == kFakeBlockRows - 1 || i + 1 == sequence.size()) names.push_back(hash);
+        }
+        return names;
+    }
+};
+
 class FakeExecutor : public model::Executor {
   public:
     FakeExecutor(std::shared_ptr<FakeDeviceControl> control, int n_slots, int n_ctx, std::int32_t n_vocab,
@@ -21,6 +40,22 @@ class FakeExecutor : public model::Executor {
         if (sequence) return Error(Code::failed_precondition, "bound");
         sequence.emplace();
         return {};
+    }
+    Status restore(SlotId slot, const model::Checkpoint& from) override {
+        if (control_->fail_restore) return Error(Code::resource_exhausted, "injected: no memory");
+        auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
+        if (sequence) return Error(Code::failed_precondition, "bound");
+        sequence = dynamic_cast<const FakeCheckpoint&>(from).tokens;
+        ++control_->n_restored;
+        return {};
+    }
+    Result<model::CheckpointPtr> snapshot(SlotId slot) override {
+        if (control_->fail_snapshot) return Error(Code::resource_exhausted, "injected: no memory");
+        const auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
+        if (!sequence) return Error(Code::failed_precondition, "not bound");
+        auto checkpoint = std::make_shared<const FakeCheckpoint>(*sequence);
+        control_->checkpoints.emplace_back(checkpoint);
+        return model::CheckpointPtr(std::move(checkpoint));
     }
     void release(SlotId slot) override { slots_[static_cast<std::size_t>(slot.value)].reset(); }
     std::int32_t length(SlotId slot) const override {
@@ -106,6 +141,11 @@ std::vector<TokenId> fake_reply(std::vector<TokenId> prompt, std::int64_t max_to
         if (next == end) break;
     }
     return reply;
+}
+
+std::size_t FakeDeviceControl::n_held() const {
+    return static_cast<std::size_t>(std::count_if(checkpoints.begin(), checkpoints.end(),
+                                                  [](const auto& held) { return !held.expired(); }));
 }
 
 std::unique_ptr<model::Executor> make_fake_executor(std::shared_ptr<FakeDeviceControl> control, int n_slots,

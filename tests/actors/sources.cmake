@@ -1,6 +1,14 @@
+# Decisions of the prefix cache, without actors.
+pantheon_test(prefix_cache_test
+  SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/cache/checkpoint_marks_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/cache/prefix_cache_test.cpp
+  LIBS pantheon_actors
+  LABELS fast)
 # Actors on CAF's test scheduler: one thread, virtual time, a fake device and a fake socket.
 pantheon_test(actors_test
   SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/cache_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/failures_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_engine.cpp
     ${CMAKE_CURRENT_LIST_DIR}/reload_test.cpp

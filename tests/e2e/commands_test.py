@@ -51,6 +51,16 @@ class WithDaemonTest(unittest.TestCase):
         self.assertIn(b"ready", self.run_command("status"))
         self.run_command("ping")
 
+    def test_top_looks_again_and_again(self):
+        printed = self.run_command("top", "--interval", "0.1", "--frames", "3").decode()
+        frames = printed.split("\n\n")
+        self.assertEqual(len(frames), 3)
+        for frame in frames:
+            self.assertRegex(frame, r"^pantheond [0-9.]+ ready, up 0:[0-9]{2}, ")
+            self.assertRegex(frame, r"\n[a-z0-9]+ +ready +slots \[\.+\] 0/[0-9]+, 0 parked  queue 0/64  KV ")
+        self.assertNotIn("/s)", frames[0])
+        self.assertIn("/s)", frames[1])
+
     def test_tokenize_and_detokenize_through_the_daemon_and_from_the_file_agree(self):
         text = "héllo <|im_end|>\n 1".encode()
         for options in ([], ["--special"]):
@@ -122,6 +132,25 @@ class WithoutDaemonTest(unittest.TestCase):
                     self.assertEqual(result.returncode, DONE, result.stderr)
                     rows[chunk, threads] = out.read_bytes()
             self.assertEqual(len(set(rows.values())), 1, "the bits depend on chunk or threads")
+
+
+    def test_perplexity_of_a_text(self):
+        text = "The quick brown fox jumps over the lazy dog. " * 8
+        command = ("perplexity", "--model", small_model(), "--text")
+        lines = {}
+        for backend in ("ref", "cpu"):
+            result = pantheon(*command, "-", "--backend", backend, given=text.encode())
+            self.assertEqual(result.returncode, DONE, result.stderr)
+            lines[backend] = result.stdout.decode()
+            self.assertRegex(lines[backend], r"^perplexity [0-9.]+, mean negative log-likelihood [0-9.]+ ± ")
+        exact, fast = (float(line.split()[1].rstrip(",")) for line in lines.values())
+        self.assertLess(abs(fast / exact - 1), 0.05)
+        result = pantheon(*command, "-", "--n-ctx", "10", given=text.encode())
+        self.assertRegex(result.stdout.decode(), r"over 9 tokens \(the text has [0-9]+ more\)$")
+        for words, says in ((("-",), b"one token or none"), (("-", "--window", "1"), b"q4_0"), (("/no/such",), b"")):
+            result = pantheon(*command, *words, given=b"")
+            self.assertIn(result.returncode, (REFUSED, USAGE))
+            self.assertIn(says, result.stderr)
 
 
 if __name__ == "__main__":

@@ -101,6 +101,12 @@ class Daemon:
             self.process.kill()
             raise DaemonError(f"pantheond did not end within {STOP_TIMEOUT_S} s\n{self.log()}") from None
 
+    def abandon(self):
+        """SIGKILL, and no questions asked: for a daemon whose end is of no interest."""
+        self.process.kill()
+        self.process.wait()
+        self._folder.cleanup()
+
     def is_running(self):
         return self.process.poll() is None
 

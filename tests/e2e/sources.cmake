@@ -13,6 +13,7 @@ function(pantheon_e2e_test name script)
 endfunction()
 
 pantheon_e2e_test(serving serving_test.py)
+pantheon_e2e_test(cache cache_test.py)
 pantheon_e2e_test(stopping stopping_test.py)
 pantheon_e2e_test(commands commands_test.py)
 pantheon_e2e_test(clients clients_test.py)
@@ -26,7 +27,9 @@ add_test(NAME source.include_arrows
   COMMAND ${PANTHEON_PYTHON} ${CMAKE_SOURCE_DIR}/tests/tools/include_arrows.py ${CMAKE_SOURCE_DIR})
 add_test(NAME source.include_arrows_reports_each_rule
   COMMAND ${PANTHEON_PYTHON} ${CMAKE_SOURCE_DIR}/tests/tools/include_arrows_test.py)
-set_tests_properties(source.include_arrows source.include_arrows_reports_each_rule PROPERTIES LABELS fast TIMEOUT 60)
+add_test(NAME source.traps_apply
+  COMMAND ${PANTHEON_PYTHON} ${CMAKE_SOURCE_DIR}/tests/tools/check_traps.py --only-apply)
+set_tests_properties(source.traps_apply source.include_arrows source.include_arrows_reports_each_rule PROPERTIES LABELS fast TIMEOUT 60)
 if(NOT PANTHEON_SANITIZE)  # reading headers needs no second run under sanitizers
   add_test(NAME source.headers_alone
     COMMAND ${PANTHEON_PYTHON} ${CMAKE_SOURCE_DIR}/tests/tools/headers_alone.py ${CMAKE_SOURCE_DIR}

@@ -35,8 +35,14 @@ inline std::vector<float> as_quantised(std::vector<float> x, WeightType type) {
     for (std::size_t b = 0; b < x.size(); b += width) {
         float largest = 0;
         for (std::size_t i = b; i < b + width; ++i) largest = std::max(largest, std::fabs(x[i]));
-        for (std::size_t i = b; i < b + width; ++i)
-            x[i] = std::nearbyint(x[i] * (127.0f / largest)) * (largest / 127.0f);
+        double with_x = 0, with_q = 0;
+        std::vector<float> q(width);
+        for (std::size_t i = 0; i < width; ++i) {
+            q[i] = std::nearbyint(x[b + i] * (127.0f / largest));
+            with_x += static_cast<double>(x[b + i]) * q[i];
+            with_q += static_cast<double>(q[i]) * q[i];
+        }
+        for (std::size_t i = 0; i < width; ++i) x[b + i] = static_cast<float>(q[i] * (with_x / with_q));
     }
     return x;
 }

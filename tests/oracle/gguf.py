@@ -24,11 +24,11 @@ class Tensor:
 
 
 class GgufFile:
-    """A single-file GGUF, read whole."""
+    """A single-file GGUF, read whole; the data of its tensors may be written."""
 
     def __init__(self, path, block_shape):
         """block_shape(type name) → (elements, bytes) of one block."""
-        self._bytes = memoryview(Path(path).read_bytes())
+        self._bytes = memoryview(bytearray(Path(path).read_bytes()))
         self._at = 0
         magic, version, n_tensors, n_kv = self._unpack("<4sIqq")
         if magic != b"GGUF" or version not in (2, 3):
@@ -48,6 +48,10 @@ class GgufFile:
             n_bytes = product(ne) // elements * size
             start = data_start + offset
             self.tensors[name] = Tensor(name, TYPE_NAMES[type_id], ne, self._bytes[start : start + n_bytes])
+
+    def whole(self):
+        """The file's bytes, with what was written into the tensors since."""
+        return bytes(self._bytes)
 
     def _unpack(self, layout):
         values = struct.unpack_from(layout, self._bytes, self._at)

@@ -13,6 +13,13 @@ import sys
 from array import array
 from pathlib import Path
 
+# llama.cpp's file types: mixes that its quantiser makes.
+FILE_TYPES = {
+    "F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q8_0": 7, "Q5_0": 8, "Q5_1": 9, "Q2_K": 10, "Q3_K_S": 11, "Q3_K_M": 12,
+    "Q3_K_L": 13, "Q4_K_S": 14, "Q4_K_M": 15, "Q5_K_S": 16, "Q5_K_M": 17, "Q6_K": 18, "IQ2_XXS": 19, "IQ2_XS": 20,
+    "Q2_K_S": 21, "IQ3_XS": 22, "IQ3_XXS": 23, "IQ1_S": 24, "IQ4_NL": 25, "IQ3_S": 26, "IQ3_M": 27, "IQ2_S": 28,
+    "IQ2_M": 29, "IQ4_XS": 30, "IQ1_M": 31, "BF16": 32, "MXFP4_MOE": 38,
+}  # fmt: skip
 GGML_TYPES = {
     "F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q5_0": 6, "Q5_1": 7, "Q8_0": 8, "Q2_K": 10, "Q3_K": 11,
     "Q4_K": 12, "Q5_K": 13, "Q6_K": 14, "IQ2_XXS": 16, "IQ2_XS": 17, "IQ3_XXS": 18, "IQ1_S": 19, "IQ4_NL": 20,
@@ -100,6 +107,25 @@ class _Batch(C.Structure):
     ]
 
 
+class _QuantizeParams(C.Structure):
+    _fields_ = [
+        ("nthread", C.c_int32),
+        ("ftype", C.c_int32),
+        ("output_tensor_type", C.c_int32),
+        ("token_embedding_type", C.c_int32),
+        ("allow_requantize", C.c_bool),
+        ("quantize_output_tensor", C.c_bool),
+        ("only_copy", C.c_bool),
+        ("pure", C.c_bool),
+        ("keep_split", C.c_bool),
+        ("dry_run", C.c_bool),
+        ("imatrix", C.c_void_p),
+        ("kv_overrides", C.c_void_p),
+        ("tensor_types", C.c_void_p),
+        ("prune_layers", C.c_void_p),
+    ]
+
+
 class _TypeTraits(C.Structure):
     _fields_ = [
         ("type_name", C.c_char_p),
@@ -138,6 +164,11 @@ _EXPECTED_CONTEXT = {
     "yarn_orig_ctx": 0, "defrag_thold": -1.0, "cb_eval": None, "type_k": 1, "type_v": 1, "abort_callback": None,
     "embeddings": False, "offload_kqv": True, "no_perf": True, "op_offload": True, "swa_full": True,
     "kv_unified": False, "samplers": None, "n_samplers": 0,
+}  # fmt: skip
+_EXPECTED_QUANTIZE = {
+    "nthread": 0, "ftype": 7, "allow_requantize": False, "quantize_output_tensor": True, "only_copy": False,
+    "pure": False, "keep_split": False, "dry_run": False, "imatrix": None, "kv_overrides": None, "tensor_types": None,
+    "prune_layers": None,
 }  # fmt: skip
 
 
@@ -181,6 +212,8 @@ class Oracle:
             "llama_vocab_n_tokens": (C.c_int32, [C.c_void_p]),
             "llama_vocab_is_control": (C.c_bool, [C.c_void_p, C.c_int32]),
             "llama_vocab_is_eog": (C.c_bool, [C.c_void_p, C.c_int32]),
+            "llama_model_quantize_default_params": (_QuantizeParams, []),
+            "llama_model_quantize": (C.c_uint32, [C.c_char_p, C.c_char_p, C.POINTER(_QuantizeParams)]),
             "llama_init_from_model": (C.c_void_p, [C.c_void_p, _ContextParams]),
             "llama_free": (None, [C.c_void_p]),
             "llama_n_ctx": (C.c_uint32, [C.c_void_p]),
@@ -254,6 +287,14 @@ class Oracle:
         self._base.ggml_backend_tensor_get(tensor, out, 0, 4 * n)
         return head.ne[0], array("f", bytes(out))
 
+    def quantize(self, source, target, file_type, n_threads=2):
+        """Writes `target`: the F32 file `source` in the mix of a file type, by llama.cpp's own quantiser."""
+        params = self.lib.llama_model_quantize_default_params()
+        _check_defaults("llama_model_quantize_params", params, _EXPECTED_QUANTIZE)
+        params.ftype, params.nthread = FILE_TYPES[file_type], n_threads
+        if self.lib.llama_model_quantize(os.fsencode(source), os.fsencode(target), C.byref(params)) != 0:
+            raise OracleError(f"{file_type}: llama.cpp does not quantise {source}:\n{self.last_log(3)}")
+
     def load(self, path, vocab_only=False):
         return Model(self, path, vocab_only)
 
@@ -320,21 +361,8 @@ class Model:
         as_users_run_it: that default, with f16 KV.
         watch(name, row length, values), if given, sees every tensor of the graph that watch.wants(name).
         """
-        params = self.lib.llama_context_default_params()
-        params.n_ctx = max(256, len(tokens))
-        params.n_batch = params.n_ubatch = n_batch
-        params.n_outputs_max = n_batch
-        params.n_threads = params.n_threads_batch = n_threads
-        if not as_users_run_it:
-            params.type_k = params.type_v = GGML_TYPES["F32"]
-            params.flash_attn_type = _FLASH_ATTN_DISABLED
-        params.offload_kqv = False
         callback = self._eval_callback(watch) if watch else None
-        if callback:
-            params.cb_eval = C.cast(callback, C.c_void_p)
-        context = self.lib.llama_init_from_model(self.handle, params)
-        if not context:
-            raise OracleError(f"llama.cpp makes no context:\n{self.oracle.last_log()}")
+        context = self._context(len(tokens), n_batch, n_threads, as_users_run_it, callback)
         try:
             if not as_users_run_it:
                 self._check_context_log()
@@ -344,6 +372,42 @@ class Model:
             return rows
         finally:
             self.lib.llama_free(context)
+
+    def greedy(self, prompt, n, end_ids):
+        """The most likely ids after the prompt, as users run it, up to n or up to and without one of end_ids."""
+        context = self._context(len(prompt) + n, 512, 1, True, None)
+        try:
+            for start in range(0, len(prompt), 512):
+                rows = self._decode(context, prompt[start : start + 512], start)
+            ids = []
+            while len(ids) < n:
+                row = rows[-1]
+                best = max(range(len(row)), key=row.__getitem__)
+                if best in end_ids:
+                    break
+                ids.append(best)
+                rows = self._decode(context, [best], len(prompt) + len(ids) - 1)
+            return ids
+        finally:
+            self.lib.llama_free(context)
+
+    def _context(self, n_tokens, n_batch, n_threads, as_users_run_it, callback):
+        """A context to be freed by the caller; `callback` must live as long."""
+        params = self.lib.llama_context_default_params()
+        params.n_ctx = max(256, n_tokens)
+        params.n_batch = params.n_ubatch = n_batch
+        params.n_outputs_max = n_batch
+        params.n_threads = params.n_threads_batch = n_threads
+        if not as_users_run_it:
+            params.type_k = params.type_v = GGML_TYPES["F32"]
+            params.flash_attn_type = _FLASH_ATTN_DISABLED
+        params.offload_kqv = False
+        if callback:
+            params.cb_eval = C.cast(callback, C.c_void_p)
+        context = self.lib.llama_init_from_model(self.handle, params)
+        if not context:
+            raise OracleError(f"llama.cpp makes no context:\n{self.oracle.last_log()}")
+        return context
 
     def _eval_callback(self, watch):
         def on_tensor(tensor, is_question, _user):

@@ -8,6 +8,7 @@ pantheon_test(config_test
 pantheon_test(cli_test
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/cli/parser_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/cli/top_text_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cli/text_test.cpp
   LIBS pantheon_cli)
 

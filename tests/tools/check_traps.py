@@ -10,7 +10,8 @@ Every file of tests/traps/ is one mistake as a patch; the lines above its diff s
 The tracked files are copied, built and tested once as they are, which must be green. Then one patch after the other
 is applied, the programs that it names are built and run, and it is taken back. A patch that does not apply, does not
 compile, or leaves a program green (or crashes or hangs it, which shows nothing about its tests) is an error, as is a
-row of the list without a patch. Exits 1 when there was any error. Writes only below --work.
+row of the list without a patch. Exits 1 when there was any error. Writes only below --work. With --only-apply nothing
+is built: every patch must apply to the sources as they are, each line in its place, and every row must have one.
 """
 
 import argparse
@@ -181,6 +182,17 @@ def is_chosen(trap, only):
     return not only or str(trap.row) in only or trap.key.lstrip("0") in only
 
 
+def patches_that_apply_nowhere(traps):
+    """What is wrong with patches that no longer fit the sources."""
+    faults = []
+    for trap in traps:
+        command = ["patch", "-p1", "--fuzz=0", "--dry-run", "--forward", "--reject-file=-", "--input", str(trap.patch)]
+        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if result.returncode:
+            faults.append(f"{trap.patch.name} does not apply\n{result.stdout}{result.stderr}")
+    return faults
+
+
 def check_baseline(workshop, traps):
     """Builds every program that the traps name and runs what they name."""
     programs = {program for trap in traps for program, _ in trap.fails}
@@ -225,6 +237,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compilers at once (default: all CPUs)")
     parser.add_argument("--work", type=Path, help="keep copy and build here, to be quicker the next time")
     parser.add_argument("--flags", default="-O1 -DNDEBUG", help="compiler flags of the build (default %(default)s)")
+    parser.add_argument("--only-apply", action="store_true", help="check that every patch applies, and end")
     parser.add_argument("--list", action="store_true", help="print the traps and end")
     args = parser.parse_args()
 
@@ -237,6 +250,12 @@ def main():
         for trap in traps:
             print(f"{trap.key:4} {trap.name}")
         return 0
+
+    if args.only_apply:
+        faults = patches_that_apply_nowhere(traps)
+        faults += [f"row {row:02} has no patch" for row in sorted(set(ROWS) - {trap.row for trap in every})]
+        print("\n".join([*faults, f"{len(traps)} patches, {len(faults)} errors"]))
+        return 1 if faults else 0
 
     work = args.work or Path(tempfile.mkdtemp(prefix="traps-"))
     work.mkdir(parents=True, exist_ok=True)

@@ -220,12 +220,12 @@ TEST(LinearTest, LongSumsOfTheReferenceCancelAsInDouble) {
     }
 }
 
-TEST(ActivationRowsTest, BothWidthsFollowTheirFormulaAndRoundHalfToEven) {
+TEST(ActivationRowsTest, BothWidthsRoundHalfToEvenAndHaveTheScaleOfLeastError) {
     for (const CpuIsa isa : cpu_isas())
         for (const int width : {32, 256}) {
             SCOPED_TRACE(std::string(cpu_isa_name(isa)) + " " + std::to_string(width));
             std::vector<float> x = random_values(768, 3, -5, 5);
-            x[5] = 127;  // block 0 has scale 1, so halves are ties
+            x[5] = 127;  // one step of block 0 is 1, so halves are ties
             x[6] = 2.5f, x[7] = 3.5f, x[8] = -2.5f;
             ThreadTeam team(2);
             Exec exec(team, isa);
@@ -237,9 +237,18 @@ TEST(ActivationRowsTest, BothWidthsFollowTheirFormulaAndRoundHalfToEven) {
             EXPECT_EQ(rows.q(0)[8], -2);
             const int sum_width = width == 256 ? 16 : 32;
             for (int r = 0; r < 3; ++r) {
-                for (int i = 0; i < 256; ++i) {
-                    const float value = x[static_cast<std::size_t>(256 * r + i)];
-                    ASSERT_NEAR(rows.q(r)[i] * rows.d(r)[i / width], value, 0.5001f * rows.d(r)[i / width]);
+                const float* values = x.data() + 256 * r;
+                for (int first = 0; first < 256; first += width) {
+                    double max_abs = 0, with_x = 0, with_q = 0;
+                    for (int i = first; i < first + width; ++i)
+                        max_abs = std::max(max_abs, std::fabs(1.0 * values[i]));
+                    for (int i = first; i < first + width; ++i) {
+                        const int q = rows.q(r)[i];
+                        ASSERT_NEAR(q, 127 * values[i] / max_abs, 0.5001);
+                        with_x += static_cast<double>(values[i]) * q;
+                        with_q += q * q;
+                    }
+                    ASSERT_NEAR(rows.d(r)[first / width] / (with_x / with_q), 1, 1e-6);
                 }
                 for (int s = 0; s < 256 / sum_width; ++s) {
                     int sum = 0;

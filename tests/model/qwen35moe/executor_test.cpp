@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
+#include "model/perplexity.h"
 #include "model/score.h"
 #include "tests/model/qwen35moe/stepper.h"
 
@@ -266,6 +268,51 @@ TEST(ScoreTest, AnErrorOfTheSinkEndsTheScoringAndFreesTheSlot) {
     });
     EXPECT_EQ(ok.error().message(), "disk full");
     EXPECT_EQ(n_calls, 1);
+    EXPECT_EQ(executor->length(SlotId{0}), -1);
+}
+
+TEST(PerplexityTest, IsTheExponentOfTheMeanSurpriseOfEveryTokenButTheFirst) {
+    const std::vector<TokenId> tokens = {5, 17, 299, 4, 4, 120, 33, 7, 250, 61};
+    std::vector<double> surprises;
+    ASSERT_TRUE(
+        model::score(*make_executor(), SlotId{0}, tokens, 300, 64, [&](const StepLogits& rows) -> Status {
+            for (std::size_t t = 0; t + 1 < tokens.size(); ++t) {
+                double sum = 0;
+                for (const float l : rows.row(static_cast<std::int64_t>(t)))
+                    sum += std::exp(static_cast<double>(l));
+                const float of_next =
+                    rows.row(static_cast<std::int64_t>(t))[static_cast<std::size_t>(tokens[t + 1])];
+                surprises.push_back(std::log(sum) - static_cast<double>(of_next));
+            }
+            return {};
+        }));
+    double mean = 0, variance = 0;
+    for (const double s : surprises) mean += s / 9;
+    for (const double s : surprises) variance += (s - mean) * (s - mean) / 8;
+    for (const int chunk : {1, 4, 64}) {
+        std::int64_t n_heard = 0;
+        const auto result =
+            model::perplexity(*make_executor(), SlotId{0}, tokens, 300, chunk, [&](std::int64_t n) -> Status {
+                n_heard += n;
+                return {};
+            });
+        ASSERT_TRUE(result);
+        EXPECT_EQ(result->n_predicted, 9);
+        EXPECT_NEAR(result->mean_nll, mean, 1e-6);
+        EXPECT_NEAR(result->value, std::exp(mean), 1e-5 * std::exp(mean));
+        EXPECT_NEAR(result->error, std::sqrt(variance / 9), 1e-6);
+        EXPECT_EQ(n_heard, 10);
+    }
+}
+
+TEST(PerplexityTest, NeedsTwoTokensAndEndsWhenItsListenerSaysSo) {
+    const auto executor = make_executor();
+    const std::vector<TokenId> one = {1}, three = {1, 2, 3};
+    const auto fine = [](std::int64_t) { return Status(); };
+    EXPECT_EQ(model::perplexity(*executor, SlotId{0}, one, 300, 1, fine).error().code(),
+              Code::invalid_argument);
+    const auto stop = [](std::int64_t) -> Status { return Error(Code::cancelled, "enough"); };
+    EXPECT_EQ(model::perplexity(*executor, SlotId{0}, three, 300, 1, stop).error().message(), "enough");
     EXPECT_EQ(executor->length(SlotId{0}), -1);
 }
 

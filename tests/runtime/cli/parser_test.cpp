@@ -144,6 +144,33 @@ TEST(ParserTest, WrongUsageStopsWithTwoAndSaysWhy) {
     }
 }
 
+TEST(ParserTest, TopTakesItsOptions) {
+    EXPECT_FALSE(parsed<TopOptions>({"top"}).interval_s || parsed<TopOptions>({"top"}).frames);
+    const auto full = parsed<TopOptions>({"top", "--interval", "0.5", "--frames", "3"});
+    EXPECT_EQ(full.interval_s, 0.5);
+    EXPECT_EQ(full.frames, 3);
+    EXPECT_THAT(stopped({"top", "--interval", "0"}).text, HasSubstr("'0' is less than"));
+    EXPECT_THAT(stopped({"top", "--frames", "0"}).text, HasSubstr("'0' is less than 1"));
+}
+
+TEST(ParserTest, PerplexityTakesItsOptions) {
+    const auto plain = parsed<PerplexityOptions>({"perplexity", "--model", "m", "--text", "-"});
+    EXPECT_EQ(plain.backend, "cpu");
+    EXPECT_EQ(plain.text, "-");
+    EXPECT_FALSE(plain.threads || plain.kv || plain.n_ctx || plain.sink || plain.window);
+    const auto full = parsed<PerplexityOptions>({"perplexity", "--model", "m", "--text", "t", "--backend",
+                                                 "ref", "--threads", "2", "--kv", "f16", "--n-ctx", "512",
+                                                 "--sink", "16", "--window", "128"});
+    EXPECT_EQ(full.backend, "ref");
+    EXPECT_EQ(full.threads, 2);
+    EXPECT_EQ(full.kv, "f16");
+    EXPECT_EQ(full.n_ctx, 512);
+    EXPECT_EQ(full.sink, 16);
+    EXPECT_EQ(full.window, 128);
+    EXPECT_THAT(stopped({"perplexity", "--model", "m", "--text", "t", "--n-ctx", "1"}).text,
+                HasSubstr("'1' is less than 2"));
+}
+
 TEST(ParserTest, EveryCommandHasAManualPage) {
     for (const CommandHelp& help : command_help()) {
         SCOPED_TRACE(help.name);
@@ -156,7 +183,7 @@ TEST(ParserTest, EveryCommandHasAManualPage) {
                                     "\nEXIT STATUS\n", "\nEXAMPLES\n", "\nSEE ALSO\n"})
             EXPECT_THAT(stop.text, HasSubstr(section));
         EXPECT_THAT(stop.text, HasSubstr(std::string(help.summary)));
-        const bool asks_a_daemon = help.name != "info" && help.name != "score";
+        const bool asks_a_daemon = help.name != "info" && help.name != "score" && help.name != "perplexity";
         EXPECT_EQ(stop.text.find("--endpoint E\n") != std::string::npos, asks_a_daemon) << stop.text;
     }
     EXPECT_THAT(stopped({"generate", "-h"}).text, HasSubstr("-p,--prompt TEXT"));

@@ -138,5 +138,15 @@ TEST(NearestNameTest, CountsEdits) {
     }
 }
 
+TEST(NearestNameTest, WhatBeginsLikeItComesBeforeWhatLooksLikeIt) {
+    constexpr std::string_view kNames[] = {"generate", "status", "ping", "drain"};
+    EXPECT_EQ(nearest_name("gen", kNames), "generate");
+    EXPECT_EQ(nearest_name("ST", kNames), "status");
+    EXPECT_EQ(nearest_name("s", kNames), "ping");  // one letter says too little; the shortest is nearest
+    EXPECT_EQ(nearest_name("genrate", kNames), "generate");
+    EXPECT_EQ(nearest_name("pong", kNames), "ping");
+    EXPECT_EQ(nearest_name("x", {}), "");
+}
+
 }  // namespace
 }  // namespace pantheon::config

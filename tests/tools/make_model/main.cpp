@@ -82,7 +82,7 @@ void add_other_options(CLI::App& app, Options& o) {
         ->group("Variants");
     app.add_flag("--no-nextn", o.has_no_nextn, "no nextn block (for presets that have one)")
         ->group("Variants");
-    app.add_option("--router-gap", o.router_gap, "normal, or wide: routing decisions far from ties")
+    app.add_option("--router-gap", o.router_gap, "normal, or wide: routing that no rounding changes")
         ->group("Weights")
         ->check(CLI::IsMember({"normal", "wide"}))
         ->capture_default_str();

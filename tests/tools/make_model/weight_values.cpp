@@ -82,28 +82,65 @@ void write_fixture_run(const StreamRun& run, WeightType type, ByteSink& sink) {
     sink.write(bytes.data(), static_cast<std::size_t>(out - bytes.data()));
 }
 
-/// Experts in groups of n_expert_used that share one direction, up to a factor of a few per cent: whichever
-/// group points most along the input is taken whole, and leads the next group by a multiple of what separates
-/// experts of plain random routers. Experts that fill no group follow a direction at half strength, so they
-/// never lead.
+/// Routers with wide gaps read these first channels of the residual stream and no others, and no layer writes
+/// them: they hold the token's embedding through all layers, untouched by what was rounded on the way, so
+/// that two computations of one model choose the same experts even where quantisation moves everything else.
+std::int64_t n_route_channels(const ModelShape& shape) {
+    return std::max<std::int64_t>(1, shape.n_embd / 8);
+}
+
+bool writes_residual(std::string_view name) {
+    return ends_with(name, "attn_output.weight") || ends_with(name, "ssm_out.weight") ||
+           ends_with(name, "ffn_down_exps.weight") || ends_with(name, "ffn_down_shexp.weight");
+}
+
 void write_wide_router(const PlannedTensor& tensor, WeightType type, const ModelShape& shape,
                        const WeightOptions& options, ByteSink& sink) {
-    constexpr double kGain = 8, kSpread = 0.02;
-    const auto n_embd = static_cast<std::size_t>(shape.n_embd);
-    const int k = shape.n_expert_used, n_groups = std::max(1, shape.n_expert / k);
-    const double amplitude = kGain * std::sqrt(3.0 / static_cast<double>(shape.n_embd));
-    std::vector<double> direction(n_embd);
-    std::vector<std::byte> row(n_embd * 4);
+    constexpr double kGain =
+        4;  // logits spread less with depth: the other channels grow, and the norm with them
+    const std::int64_t n_routing = n_route_channels(shape);
+    const double amplitude = kGain * std::sqrt(3.0 / static_cast<double>(n_routing));
+    std::vector<std::byte> row(static_cast<std::size_t>(shape.n_embd) * 4);
+    RandomBits random(stream_seed(options, tensor.name, 0));
     for (int e = 0; e < shape.n_expert; ++e) {
-        const int group = e / k;
-        RandomBits random(stream_seed(options, tensor.name, group % n_groups));
-        for (double& v : direction) v = amplitude * (2 * random.uniform() - 1);
-        const double factor = group < n_groups ? 1 - kSpread * (e % k) / k : 0.5;
         std::byte* out = row.data();
-        for (const double v : direction) out += encode_float(type, static_cast<float>(factor * v), out);
+        for (std::int64_t i = 0; i < shape.n_embd; ++i)
+            out += encode_float(
+                type, i < n_routing ? static_cast<float>(amplitude * (2 * random.uniform() - 1)) : 0.0F, out);
         sink.write(row.data(), static_cast<std::size_t>(out - row.data()));
     }
 }
+
+/// Passes a tensor's bytes on, those of the first rows of each of its matrices as zeros. A block of zero
+/// bytes is a block of zero weights in every type: its scale is 0.
+class ZeroFirstRows final : public ByteSink {
+  public:
+    ZeroFirstRows(ByteSink& sink, std::size_t row_bytes, std::size_t n_rows, std::size_t n_zero)
+        : sink_(sink), matrix_bytes_(row_bytes * n_rows), zero_bytes_(row_bytes * n_zero) {}
+
+    void write(const void* data, std::size_t n) override {
+        const auto* bytes = static_cast<const std::byte*>(data);
+        while (n > 0) {
+            const std::size_t at = position_ % matrix_bytes_;
+            const bool is_zero = at < zero_bytes_;
+            const std::size_t now = std::min(n, (is_zero ? zero_bytes_ : matrix_bytes_) - at);
+            if (is_zero) {
+                zeros_.resize(std::max(zeros_.size(), now));
+                sink_.write(zeros_.data(), now);
+            } else {
+                sink_.write(bytes, now);
+            }
+            bytes += now;
+            n -= now;
+            position_ += now;
+        }
+    }
+
+  private:
+    ByteSink& sink_;
+    std::size_t matrix_bytes_, zero_bytes_, position_ = 0;
+    std::vector<std::byte> zeros_;
+};
 
 }  // namespace
 
@@ -125,12 +162,21 @@ GgufWriter::DataFn weight_data(const PlannedTensor& tensor, WeightType type, con
     const Distribution d = random_distribution(tensor.runs.front().stream, tensor.ne[0], shape.is_tied);
     if (!is_float && d.mean != 0)
         throw std::invalid_argument(tensor.name + ": only float types can hold values whose mean is not 0");
-    return [tensor, source = WeightSource(type, d), options](ByteSink& sink) {
+    auto write = [tensor, source = WeightSource(type, d), options](ByteSink& sink) {
         for (const StreamRun& run : tensor.runs) {
             RandomBits random(stream_seed(options, run.stream, run.slice));
             source.write(random, run.n_elems, sink);
         }
     };
+    if (options.router_gap == RouterGap::wide && writes_residual(tensor.name)) {
+        const std::int64_t row_bytes = kernels::row_bytes(*kernels::weight_type_info(type), tensor.ne[0]);
+        return [write, row_bytes, n_rows = tensor.ne[1], n_zero = n_route_channels(shape)](ByteSink& sink) {
+            ZeroFirstRows zeroing(sink, static_cast<std::size_t>(row_bytes), static_cast<std::size_t>(n_rows),
+                                  static_cast<std::size_t>(n_zero));
+            write(zeroing);
+        };
+    }
+    return write;
 }
 
 }  // namespace pantheon::test
