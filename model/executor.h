@@ -23,6 +23,13 @@ enum class Backend {
     cpu,  // quantised weights times quantised activations, with the best instructions that this host has
 };
 enum class KvFormat { f32, f16 };
+/// Which matrices the cpu backend keeps a second time, packed for its inner loops. The logits do not depend
+/// on it.
+enum class Repack {
+    none,   // all weights stay where the file has them
+    dense,  // what every token reads: everything but the routed experts
+    all,
+};
 
 struct ExecutorConfig {
     Backend backend = Backend::ref;
@@ -30,6 +37,7 @@ struct ExecutorConfig {
     int n_slots = 1;
     int n_ctx = 4096;  // KV rows a slot may hold
     KvFormat kv_format = KvFormat::f16;
+    Repack repack = Repack::none;  // cpu only; what it takes: repack_bytes()
 };
 
 enum class WantLogits { none, last, all };
@@ -55,8 +63,11 @@ struct StepLogits {
 /// Each op of a step and the implementation that `backend` runs it with, for logs and status.
 std::vector<std::pair<std::string, std::string>> op_choices(Backend backend);
 
-/// The instruction set that `backend` runs with on this host: "scalar" or "avx2".
+/// The instruction set that `backend` runs with on this host: "scalar", "avx2" or "avx512".
 std::string isa_name(Backend backend);
+
+/// Bytes that a choice takes with this backend on this host: about those of the matrices in the file.
+std::uint64_t repack_bytes(const Weights& weights, Backend backend, Repack repack);
 
 /// What a checkpoint of this model takes.
 CheckpointSizes checkpoint_sizes(const Weights& weights, KvFormat kv_format);
@@ -84,6 +95,10 @@ class Executor {
     /// One pass over the weights for all runs. At most one run a slot. On an error no slot has changed
     /// (invalid_argument, failed_precondition: the plan was wrong; resource_exhausted: past n_ctx).
     virtual Result<StepLogits> step(std::span<const StepRun> runs) = 0;
+
+    /// Makes or drops packed copies between two steps. resource_exhausted: nothing has changed.
+    virtual Status repack(Repack repack) = 0;
+    virtual std::uint64_t repack_bytes() const = 0;  // held now
 
     virtual std::uint64_t kv_used_bytes() const = 0;
     virtual std::uint64_t kv_pool_bytes() const = 0;  // what n_slots × n_ctx rows would take
