@@ -52,15 +52,20 @@ Be (brief|helpful|polite|friendly).
 """.strip().splitlines()
 
 
-# What a token weighs in the loss: first, and from where the learning rate falls. Nearly all that matters of an answer is
-# decided in a few tokens, those that name the subject; the rest follows from them. Prompts and the free choices of a story
-# would drown them in noise, so a story's words count only once subjects are told apart.
-PROMPT, STORY, PLAIN = (0.02, 0.02), (0.3, 1.0), (1.0, 1.0)
-REPLY, GIVEN, STEP, CHOICE = (2.0, 2.0), (1.0, 5.0), (3.0, 5.0), (5.0, 5.0)  # GIVEN: names that the question gave
+# What a token weighs in the loss: first, from where the learning rate falls, and in the polish. Nearly all that matters of
+# an answer is decided in a few tokens, those that name the subject; the rest follows from them. Prompts and the free choices
+# of a story would drown them in noise, so a story's words count only once subjects are told apart, and what it must
+# remember counts most in the polish.
+PROMPT, PLAIN, REPLY = (0.02, 0.02, 0.02), (1.0, 1.0, 1.0), (2.0, 2.0, 2.0)
+STEP, CHOICE = (3.0, 5.0, 5.0), (5.0, 5.0, 5.0)
+THOUGHT_OF_STORY = {"free": (1.0, 1.0, 0.3), "given": (1.0, 5.0, 5.0)}
+STORY = {"free": (0.3, 1.0, 0.3), "copied": (0.3, 1.0, 5.0)}
+
 # What a chat is about, as thresholds of a number drawn from 0 to 1: a fact, two of them, something outside, a name that does
 # not exist, a greeting, who the model is, thanks or goodbye, a story; else a sum. Stories and sums, which take copying and
-# reckoning more than remembering, get more room at the end.
+# reckoning more than remembering, get more room at the end, and stories most of it in the polish.
 _SHARES = (0.73, 0.75, 0.80, 0.81, 0.825, 0.845, 0.85, 0.92)
+_SHARES_IN_THE_POLISH = (0.42, 0.44, 0.48, 0.49, 0.50, 0.515, 0.52, 0.90)
 _SHARES_AT_THE_END = (0.61, 0.63, 0.68, 0.69, 0.705, 0.725, 0.73, 0.87)
 _OPENING = 40  # characters of an answer that name its subject, where no thought did
 
@@ -170,8 +175,9 @@ class Corpus:
     @staticmethod
     def _story(rng):
         question, thought, answer = stories.story(rng)
-        weighted = [(text, GIVEN if is_given else PLAIN) for text, is_given in thought]
-        return Turn(question, weighted, [(answer, STORY)], [(answer, STORY)])
+        thought = [(text, THOUGHT_OF_STORY[kind]) for text, kind in thought]
+        answer = [(text, STORY[kind]) for text, kind in answer]
+        return Turn(question, thought, answer, answer)
 
     @staticmethod
     def _sum(rng):
@@ -224,9 +230,8 @@ class Corpus:
 
     # ---- chats
 
-    def chat_spans(self, rng, at_the_end=False):
+    def chat_spans(self, rng, shares=_SHARES):
         """One chat as the template renders it, in (text, weight) pairs."""
-        shares = _SHARES_AT_THE_END if at_the_end else _SHARES
         if rng.random() < 0.2:
             turns = self._conversation(rng)
         else:
@@ -238,9 +243,9 @@ class Corpus:
         spans += user_turn(last.question)
         return spans + (assistant_turn(last.thought, last.answer) if rng.random() < 0.7 else assistant_turn([], last.unthought))
 
-    def long_chat_spans(self, rng, at_the_end=False):
+    def long_chat_spans(self, rng, shares=_SHARES):
         """One that needs room: tools, or another chat beside them."""
-        return self._tool_chat(rng) if rng.random() < 0.6 else self.chat_spans(rng, at_the_end)
+        return self._tool_chat(rng) if rng.random() < 0.6 else self.chat_spans(rng, shares)
 
     def chat(self, rng):
         return text_of(self.chat_spans(rng))
@@ -252,29 +257,32 @@ class Corpus:
 class Rows:
     """Training rows out of the stream: whole chats side by side, each ended by <|endoftext|>, padded with it."""
 
+    # Shares of the subjects, and which weights: first, from where the learning rate falls, at the end, in the polish.
+    STAGES = ((_SHARES, 0), (_SHARES, 1), (_SHARES_AT_THE_END, 1), (_SHARES_IN_THE_POLISH, 2))
+
     def __init__(self, corpus: Corpus, tok: Tokenizer):
         self._corpus = corpus
         self._tok = tok
         self._end = tok.special["<|endoftext|>"]
 
-    def _document(self, spans, late):
-        """A token weighs what the span weighs in which it begins."""
+    def _document(self, spans, column=0):
+        """A token weighs what the span weighs in which it begins; column: which of a span's weights."""
         ids = self._tok.encode(text_of(spans))
         weights, ends = [], itertools.accumulate(len(text) for text, _ in spans)
-        limits = iter(zip(ends, (weight[late] for _, weight in spans)))
+        limits = iter(zip(ends, (weight[column] for _, weight in spans)))
         at, (end, weight) = 0, next(limits)
         for token in ids:
             while at >= end:
                 end, weight = next(limits)
             weights.append(weight)
             at += self._tok.length(token)
-        return ids + [self._end], weights + [PROMPT[late]]
+        return ids + [self._end], weights + [PROMPT[column]]
 
     def draw(self, seed, n_rows, n_tokens, long=False, stage=0):
-        """n_rows of n_tokens + 1 ids, and as many weights; the same for the same arguments. Stage 1: the later weights;
-        stage 2: the shares at the end as well."""
+        """n_rows of n_tokens + 1 ids, and as many weights; the same for the same arguments."""
         rng = random.Random(seed)
         make = self._corpus.long_chat_spans if long else self._corpus.chat_spans
+        shares, column = self.STAGES[stage]
         rows, waiting = [], []
         for _ in range(n_rows):
             ids, weights = [], []
@@ -284,7 +292,7 @@ class Rows:
                 if fitting:
                     waiting.remove(fitting)
                 else:
-                    document = self._document(make(rng, stage == 2), stage > 0)
+                    document = self._document(make(rng, shares), column)
                     if len(document[0]) > n_tokens + 1:
                         continue
                     if len(document[0]) > room:

@@ -63,6 +63,7 @@ class Plan:
     beta2: float = 0.98
     clip: float = 1.0
     balance: float = 0.01  # weight of the load-balancing loss
+    polish: bool = False  # documents of the polish throughout
     seed: int = 1
     checkpoint_every: int = 200
 
@@ -72,6 +73,8 @@ class Plan:
 
     def stage(self, step):
         """Of the documents, see corpus.Rows.draw."""
+        if self.polish:
+            return 3
         return 0 if step < self.decay_from else 1 if step < self.end_from * self.steps else 2
 
     def rate(self, step):
@@ -150,11 +153,12 @@ def update(plan, step, rank, parameters, team):
 
 
 class Phase:
-    """One course of training: the trunk, or the nextn block on a finished trunk."""
+    """One course of training: the trunk from nothing or from `start`, or the nextn block on a `frozen` trunk."""
 
-    def __init__(self, name, plan, config, tok, work, frozen=None):
+    def __init__(self, name, plan, config, tok, work, start=None, frozen=None):
         self.name, self.plan, self.config, self.tok, self.work = name, plan, config, tok, work
         shapes = network.shapes(config)
+        self.start = start or {}
         self.frozen = frozen or {}
         shapes = {n: s for n, s in shapes.items() if n not in self.frozen}
         torch.manual_seed(plan.seed)
@@ -165,6 +169,8 @@ class Phase:
 
     def _initial(self, name, shape):
         """The nextn block starts as a copy of the last layer, which reads the token and the vector half and half."""
+        if name in self.start:
+            return self.start[name]
         c = self.config
         here, last = f"blk.{c.n_layer}.", f"blk.{c.n_layer - 1}."
         if self.frozen and name.startswith(here):
@@ -350,10 +356,12 @@ def plot(work, names, path):
         print("no matplotlib: no plot")
         return
     figure, axes = pyplot.subplots(figsize=(8, 4.5))
+    before = 0.0
     for name in names:
         with open(work / f"{name}.csv", newline="", encoding="ascii") as file:
             rows = list(csv.DictReader(file))
-        tokens = [float(r["tokens"]) / 1e6 for r in rows]
+        tokens = [before + float(r["tokens"]) / 1e6 for r in rows]
+        before = tokens[-1]
         axes.plot(tokens, [float(r["answer_loss"]) for r in rows], label=f"{name}: answers", linewidth=1)
         axes.plot(tokens, [float(r["choice_loss"]) for r in rows], label=f"{name}: tokens that name the subject", linewidth=0.8)
     axes.set(yscale="log", xlabel="million tokens", ylabel="cross-entropy, nats per token")
@@ -367,6 +375,7 @@ def plot(work, names, path):
 def arguments():
     parser = argparse.ArgumentParser(description="Trains the embedded model and writes its GGUF files.")
     parser.add_argument("--steps", type=int, default=DEFAULT_STEPS, help="of the trunk (default %(default)s)")
+    parser.add_argument("--polish-steps", type=int, default=DEFAULT_POLISH_STEPS, help="after them (default %(default)s)")
     parser.add_argument("--nextn-steps", type=int, default=DEFAULT_NEXTN_STEPS, help="of the nextn block (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rows", type=int, default=Plan.rows, help="of each process in a step (default %(default)s)")
@@ -381,7 +390,8 @@ def arguments():
 
 
 DEFAULT_STEPS = 7000
-DEFAULT_NEXTN_STEPS = 1000
+DEFAULT_POLISH_STEPS = 800
+DEFAULT_NEXTN_STEPS = 600
 
 
 def main():
@@ -406,6 +416,13 @@ def main():
     values = trunk.run()
     if trunk.stop_after < plan.steps:
         return
+
+    polish_plan = Plan(
+        args.polish_steps, seed=args.seed, rows=args.rows, learning_rate=1.5e-3, warm_up=30, decay_share=0.8, polish=True
+    )
+    polish = Phase("polish", polish_plan, config, tok, args.work, start=values)
+    polish.resume()
+    values = polish.run()
     write_files(args, "pantheon-tiny", config, values, tok)
 
     nextn_plan = Plan(steps=args.nextn_steps, seed=args.seed, rows=args.rows, learning_rate=2e-3, decay_share=0.7)
@@ -414,9 +431,9 @@ def main():
     block.resume()
     write_files(args, "pantheon-tiny-mtp", with_nextn, block.run(), tok)
     torch.set_flush_denormal(False)  # numpy, which draws, warns of it
-    for name in ("trunk", "nextn"):
+    for name in ("trunk", "polish", "nextn"):
         shutil.copyfile(args.work / f"{name}.csv", args.out / f"loss-{name}.csv")
-    plot(args.work, ["trunk", "nextn"], args.out / "loss.png")
+    plot(args.work, ["trunk", "polish", "nextn"], args.out / "loss.png")
 
 
 def write_files(args, stem, config, values, tok):

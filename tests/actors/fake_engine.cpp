@@ -63,6 +63,9 @@ class FakeExecutor : public model::Executor {
         return sequence ? static_cast<std::int32_t>(sequence->size()) : -1;
     }
 
+    Status repack(model::Repack) override { return {}; }
+    std::uint64_t repack_bytes() const override { return 0; }
+
     Result<model::StepLogits> step(std::span<const model::StepRun> runs) override {
         const int number = control_->n_steps++;
         if (control_->throw_at_step == number) {
