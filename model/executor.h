@@ -97,8 +97,9 @@ class Executor {
     virtual Result<StepLogits> step(std::span<const StepRun> runs) = 0;
 
     /// Makes or drops packed copies between two steps. resource_exhausted: nothing has changed.
-    virtual Status repack(Repack repack) = 0;
-    virtual std::uint64_t repack_bytes() const = 0;  // held now
+    /// An executor that packs nothing has nothing to do.
+    virtual Status repack(Repack /*repack*/) { return {}; }
+    virtual std::uint64_t repack_bytes() const { return 0; }  // held now
 
     virtual std::uint64_t kv_used_bytes() const = 0;
     virtual std::uint64_t kv_pool_bytes() const = 0;  // what n_slots × n_ctx rows would take

@@ -1,6 +1,7 @@
 #include "model/qwen35moe/packed_weights.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <new>
@@ -14,6 +15,15 @@ namespace pantheon::model {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+/// The mapping's pages leave this process; the file's cached content stays for whoever reads it next.
+void release_pages(const std::byte* begin, std::int64_t n_bytes) {
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(begin) + page - 1) / page * page;
+    const std::uintptr_t last =
+        (reinterpret_cast<std::uintptr_t>(begin) + static_cast<std::uintptr_t>(n_bytes)) / page * page;
+    if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
 
 /// One matrix, or as many as there are experts.
 struct Source {
@@ -86,6 +96,8 @@ class Packer {
                                     w.row_bytes, n, to + i * layout.bytes);
             }
         });
+        for (std::int64_t i = 0; i < source.n_matrices; ++i)
+            release_pages(w.data + i * source.stride_bytes, w.n_out * w.row_bytes);
         return to;
     }
 

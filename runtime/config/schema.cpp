@@ -138,9 +138,9 @@ const KeyRow kRows[] = {
      }},
     {.path = "cpu.repack",
      .field = at<&Config::cpu, &CpuSection::repack>,
-     .fallback = "false",
-     .help = "keep a second copy of weights in a faster layout",
-     .awaits = "repacking"},
+     .fallback = "true",
+     .help = "keep a second copy of weights in a faster layout where it fits into memory, the routed experts "
+             "last"},
 
     {.path = "kv.n_ctx",
      .field = at<&Config::kv, &KvSection::n_ctx>,

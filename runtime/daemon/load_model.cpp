@@ -4,6 +4,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/units.h"
+#include "runtime/config/host_defaults.h"
 #include "runtime/daemon/live_settings.h"
 
 namespace pantheon::daemon {
@@ -17,6 +18,18 @@ model::TemplateFamily template_family(const model::GgufMetadata& file) {
         log_warning("model", is_there ? "the file's chat template is unknown; the Qwen3.5 rules are used"
                                       : "the file has no chat template; the Qwen3.5 rules are used");
     return choice.family;
+}
+
+/// The most that leaves room for sequences. The copies come on top of the mapped file, whose pages the system
+/// may drop once they are packed.
+model::Repack what_fits(const model::Weights& weights, model::Backend backend) {
+    constexpr std::uint64_t kForSequences = std::uint64_t{2} << 30;
+    const auto free_bytes = static_cast<std::uint64_t>(config::host_defaults().free_bytes);
+    for (const model::Repack repack : {model::Repack::all, model::Repack::dense}) {
+        const std::uint64_t n_bytes = model::repack_bytes(weights, backend, repack);
+        if (n_bytes > 0 && n_bytes + kForSequences <= free_bytes) return repack;
+    }
+    return model::Repack::none;
 }
 
 }  // namespace
@@ -70,6 +83,8 @@ Result<LoadedModel> load_model(const config::Config& config) {
     executor.n_slots = settings.engine.n_slots;
     executor.n_ctx = static_cast<int>(config.kv.n_ctx);
     executor.kv_format = config.kv.format;
+    executor.repack = config.cpu.repack ? what_fits(**weights, backend) : model::Repack::none;
+    settings.engine.repack_bytes = model::repack_bytes(**weights, backend, executor.repack);
     settings.engine.make_executor = [weights = loaded.weights, executor] {
         return model::Executor::create(weights, executor);
     };

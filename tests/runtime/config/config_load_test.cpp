@@ -47,7 +47,7 @@ TEST(ConfigLoadTest, EmptyFileGivesEveryDefault) {
     EXPECT_THAT(config->engines[0].dies, ElementsAre("cpu"));
     EXPECT_EQ(config->engines[0].slots, 16);
     EXPECT_EQ(config->cpu.threads, 3);
-    EXPECT_FALSE(config->cpu.repack);
+    EXPECT_TRUE(config->cpu.repack);
     EXPECT_EQ(config->kv.n_ctx, 4096);
     EXPECT_EQ(config->kv.format, model::KvFormat::f16);
     EXPECT_EQ(config->kv.sink, 16);
@@ -209,7 +209,6 @@ constexpr BadFile kBadFiles[] = {
      "f.toml:1:16: unimplemented: engine.split: 20 needs an engine of two dies"},
     {"placement_split", "placement.split = 20\n", "f.toml:1:19: unimplemented: placement.split: 20 needs"},
     {"multiplex", "engine.multiplex = 'exclusive'\n", "f.toml:1:20: unimplemented: engine.multiplex: "},
-    {"repack", "cpu.repack = true\n", "f.toml:1:14: unimplemented: cpu.repack: true needs repacking"},
     {"sessions_dir", "sessions.dir = 'x'\n",
      "f.toml:1:16: invalid_argument: sessions.dir: \"x\": is not absolute"},
     {"metrics", "metrics.listen = '127.0.0.1:9090'\n", "f.toml:1:18: unimplemented: metrics.listen: "},
