@@ -28,20 +28,48 @@ void remember(std::vector<TokenId>& recent, const std::vector<TokenId>& tokens) 
 
 }  // namespace
 
+Status DieState::bind_executor(const BindSlot& message) {
+    if (message.from == CheckpointId()) return executor->bind(message.slot);
+    const auto found = checkpoints.find(message.from);
+    if (found == checkpoints.end())
+        return Error(Code::not_found, "checkpoint " + std::to_string(message.from.value));
+    return executor->restore(message.slot, *found->second);
+}
+
 void DieState::bind(const BindSlot& message) {
-    executor->release(message.slot);
-    slots.erase(message.slot);
-    if (Status status = executor->bind(message.slot); !status) {
+    release({message.slot});
+    if (Status status = bind_executor(message); !status) {
         // The first step of the slot reports it.
         log_error(name, "slot " + std::to_string(message.slot.value) + ": " + status.error().to_string());
+        if (message.from != CheckpointId()) unrestored.insert(message.slot);
         return;
     }
-    slots[message.slot] = {message.sampling, message.n_top, {}};
+    slots[message.slot] = {message.sampling, message.n_top, message.recent};
 }
 
 void DieState::release(const ReleaseSlot& message) {
     executor->release(message.slot);
     slots.erase(message.slot);
+    unrestored.erase(message.slot);
+}
+
+CheckpointTaken DieState::keep(SlotId slot, CheckpointId checkpoint) {
+    CheckpointTaken taken;
+    taken.checkpoint = checkpoint;
+    auto kept = executor->snapshot(slot);
+    if (kept) {
+        taken.is_kept = true;
+        taken.kv_blocks = (*kept)->kv_blocks();
+        checkpoints[checkpoint] = *std::move(kept);
+    } else {
+        log_warning(name, "a state is not kept: " + kept.error().to_string());
+    }
+    return taken;
+}
+
+void DieState::drop(const DropCheckpoints& message) {
+    if (message.is_all) checkpoints.clear();
+    for (const CheckpointId checkpoint : message.checkpoints) checkpoints.erase(checkpoint);
 }
 
 /// What came out of one run whose rows of logits begin at `row`; moves `row` past them.
@@ -88,7 +116,7 @@ void DieState::step_runs(std::span<const PlannedRun> planned, std::vector<RunRes
     }
 }
 
-StepDone DieState::step(const StepPlan& plan) {
+StepDone DieState::step(const StepPlan& plan, std::vector<CheckpointTaken>& taken) {
     const Clock::time_point start = Clock::now();
     StepDone done;
     done.step = plan.step;
@@ -101,10 +129,21 @@ StepDone DieState::step(const StepPlan& plan) {
             RunResult failed;
             failed.slot = run.slot;
             failed.error = "the slot could not be bound";
+            failed.is_unrestored = unrestored.contains(run.slot);
             done.runs.push_back(std::move(failed));
         }
     }
     step_runs(bound, done.runs);
+    for (const RunResult& result : done.runs) {
+        const auto planned = std::find_if(plan.runs.begin(), plan.runs.end(),
+                                          [&](const PlannedRun& run) { return run.slot == result.slot; });
+        if (planned->keep_as == CheckpointId()) continue;
+        if (result.error.empty() && result.is_finite) {
+            taken.push_back(keep(result.slot, planned->keep_as));
+        } else {
+            taken.push_back({planned->keep_as, false, {}});
+        }
+    }
     done.kv_used_bytes = executor->kv_used_bytes();
     done.kv_pool_bytes = executor->kv_pool_bytes();
     done.elapsed_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -131,11 +170,27 @@ DieActor::behavior_type die(DieActor::stateful_pointer<DieState> self, SettingsP
     return {
         [self](const BindSlot& message) { self->state.bind(message); },
         [self](const ReleaseSlot& message) { self->state.release(message); },
-        [self](const StepPlan& plan) {
-            StepDone done = self->state.step(plan);
-            // Whoever sent the plan gets the result; a scheduler that has been replaced meanwhile does not.
+        // Whoever asks gets the answer; a scheduler that has been replaced meanwhile does not.
+        [self](const KeepState& message) {
+            CheckpointTaken taken = self->state.keep(message.slot, message.checkpoint);
             if (auto scheduler = caf::actor_cast<SchedulerActor>(self->current_sender()))
-                self->send(scheduler, std::move(done));
+                self->send(scheduler, std::move(taken));
+        },
+        [self](const DropCheckpoints& message) { self->state.drop(message); },
+        [self](const AdoptCheckpoint& message) {
+            self->state.checkpoints[message.checkpoint] = message.state;
+        },
+        [self](const GetCheckpoint& message) -> model::CheckpointPtr {
+            const auto found = self->state.checkpoints.find(message.checkpoint);
+            return found == self->state.checkpoints.end() ? nullptr : found->second;
+        },
+        [self](const StepPlan& plan) {
+            std::vector<CheckpointTaken> taken;
+            StepDone done = self->state.step(plan, taken);
+            auto scheduler = caf::actor_cast<SchedulerActor>(self->current_sender());
+            if (!scheduler) return;
+            for (CheckpointTaken& checkpoint : taken) self->send(scheduler, std::move(checkpoint));
+            self->send(scheduler, std::move(done));
         },
     };
 }

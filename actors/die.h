@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "actors/messages.h"
 
@@ -21,12 +22,18 @@ struct DieState {
     SettingsPtr settings;
     std::unique_ptr<model::Executor> executor;
     std::unordered_map<SlotId, SlotSampling> slots;
+    std::unordered_set<SlotId> unrestored;  // bound from a checkpoint that could not be used
+    std::unordered_map<CheckpointId, model::CheckpointPtr> checkpoints;
 
     void bind(const BindSlot& message);
     void release(const ReleaseSlot& message);
-    StepDone step(const StepPlan& plan);
+    CheckpointTaken keep(SlotId slot, CheckpointId checkpoint);
+    void drop(const DropCheckpoints& message);
+    /// `taken`: what became of the states that the plan keeps.
+    StepDone step(const StepPlan& plan, std::vector<CheckpointTaken>& taken);
 
   private:
+    Status bind_executor(const BindSlot& message);
     void step_runs(std::span<const PlannedRun> planned, std::vector<RunResult>& results);
     RunResult read_out(const PlannedRun& run, const model::StepLogits& logits, std::int64_t& row);
 };

@@ -15,6 +15,7 @@ namespace {
 constexpr std::chrono::milliseconds kTick{500};          // only while something waits for time to pass
 constexpr std::chrono::seconds kReloadTimeout{70};       // longer than the supervisor waits
 constexpr std::chrono::milliseconds kStatusTimeout{40};  // status answers within 50 ms whatever runs
+constexpr std::chrono::seconds kSessionTimeout{200};     // to and from disk, behind a step under way
 
 /// Tickets stay unique when a gateway is replaced.
 TicketId next_ticket() {
@@ -84,7 +85,19 @@ void GatewayState::serve(const Inbound& inbound, const MetricsRequest&) {
     send_error(inbound, not_available("metrics"));
 }
 void GatewayState::serve(const Inbound& inbound, const SessionRequest& request) {
-    send_error(inbound, not_available(request.op));
+    // Whether the states exist is known where they are planned, to the scheduler.
+    auto command = std::make_shared<SessionCommand>();
+    *command = {inbound.who, is_admin(inbound.who), request};
+    self->request(wiring->scheduler, kSessionTimeout, SessionCommandPtr(std::move(command)))
+        .then(
+            [this, client = inbound.client, id = inbound.id](const SessionAnswer& answer) {
+                if (!*answer) return port->send(client, id, ErrorEvent{answer->error(), {}});
+                port->send(client, id, ResultEvent{**answer});
+            },
+            [this, client = inbound.client, id = inbound.id](const caf::error&) {
+                port->send(client, id,
+                           ErrorEvent{Error(Code::unavailable, "the scheduler does not answer"), {}});
+            });
 }
 void GatewayState::serve(const Inbound& inbound, const ReloadRequest& request) {
     if (!is_admin(inbound.who)) return send_error(inbound, admins_only("reload"));

@@ -15,6 +15,7 @@
 #include "actors/settings.h"
 #include "model/chat/output_parser.h"
 #include "model/sampler/sampler.h"
+#include "model/state/state_file.h"
 #include "runtime/base/ids.h"
 
 namespace pantheon::actors {
@@ -49,6 +50,10 @@ struct Prepared {
     std::int32_t priority = 0;
     std::optional<Clock::time_point> deadline;
     std::optional<std::int64_t> credit;  // absent: unlimited
+    CacheMode cache = CacheMode::off;
+    std::optional<std::string> session;  // the name of the final state
+    std::vector<std::int64_t>
+        message_ends;  // positions in the prompt; the last: before the assistant's header
 };
 
 /// A request with its identity inside the daemon. `received` starts every timing.
@@ -101,6 +106,11 @@ struct BeginSequence {
     SlotId slot;
     JobPtr job;
 };
+/// scheduler → slot: tokens of the prompt that were not evaluated because a checkpoint held them.
+struct PromptCached {
+    TicketId ticket;
+    std::int64_t n = 0;
+};
 /// scheduler → slot: one accepted token.
 struct AcceptedToken {
     TicketId ticket;
@@ -150,14 +160,26 @@ struct SlotReport {
 };
 struct ReportSlot {};
 
-/// scheduler → die. One-way, in order.
+/// scheduler → die. One-way, in order: a checkpoint is there for what is sent after what takes it, and gone
+/// for what is sent after its drop.
 struct BindSlot {
     SlotId slot;
     model::SamplingParams sampling;
     int n_top = -1;
+    CheckpointId from;            // goes on from there; 0: a fresh sequence
+    std::vector<TokenId> recent;  // the last tokens of it, oldest first: the penalties' window
 };
 struct ReleaseSlot {
     SlotId slot;
+};
+/// Keep the slot's state as it is now; answered with CheckpointTaken.
+struct KeepState {
+    SlotId slot;
+    CheckpointId checkpoint;
+};
+struct DropCheckpoints {
+    std::vector<CheckpointId> checkpoints;
+    bool is_all = false;  // a new scheduler knows none of them
 };
 enum class RunKind : std::uint8_t { prefill, sample, score };
 struct PlannedRun {
@@ -169,6 +191,7 @@ struct PlannedRun {
     std::vector<TokenId>
         targets;             // score: the token whose logprob row t gives; size tokens.size() or one less
     std::int32_t n_top = 0;  // score
+    CheckpointId keep_as;    // not 0: the state after the run is kept; answered with CheckpointTaken
 };
 struct StepPlan {
     std::uint64_t step = 0;
@@ -176,13 +199,30 @@ struct StepPlan {
 };
 struct RunResult {
     SlotId slot;
-    std::string error;  // not empty: this run failed, its slot's state is not to be used again
+    std::string error;           // not empty: this run failed, its slot's state is not to be used again
+    bool is_unrestored = false;  // the checkpoint of its BindSlot could not be used: start from nothing
     bool is_finite = true;
     TokenId token = -1;
     float logprob = 0;
     std::vector<model::TokenLogprob> top;
     std::vector<double> scored;
     std::vector<std::vector<model::TokenLogprob>> scored_top;
+};
+/// scheduler → die: a state from disk, as if it had been taken here. Of this host only, like the answer to
+/// GetCheckpoint: what is large and immutable is not copied.
+struct AdoptCheckpoint {
+    CheckpointId checkpoint;
+    model::CheckpointPtr state;
+};
+/// scheduler → die: answered with the state, or null.
+struct GetCheckpoint {
+    CheckpointId checkpoint;
+};
+/// die → scheduler, before the StepDone of a step that takes it.
+struct CheckpointTaken {
+    CheckpointId checkpoint;
+    bool is_kept = false;
+    std::vector<std::uint64_t> kv_blocks;  // model::Checkpoint::kv_blocks
 };
 /// die → scheduler.
 struct StepDone {
@@ -210,6 +250,8 @@ struct EngineSnapshot {
     std::optional<std::int64_t> last_step_age_ms, last_token_age_ms;
     std::uint64_t kv_used_bytes = 0, kv_pool_bytes = 0;
     std::uint64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
+    std::uint64_t cache_bytes = 0, cache_limit_bytes = 0, cache_hits = 0, cache_misses = 0;
+    std::uint64_t cache_disk_bytes = 0;
     std::vector<TicketId> queued, running;
     bool is_step_hanging = false;  // the step under way has taken longer than die.hang_ms
 };
@@ -220,6 +262,38 @@ struct TicketList {
     std::vector<std::pair<JobPtr, bool>> jobs;
 };  // bool: bound to a slot
 struct ListTickets {};
+
+/// A session as it lies on disk.
+struct SavedState {
+    std::string space, name, owner;
+    std::vector<TokenId> tokens;
+    std::uint64_t bytes = 0;
+    std::int64_t saved_ms = 0;  // of the file's clock
+};
+struct SaveState {
+    SavedState what;  // bytes and saved_ms are the store's to say
+    model::CheckpointPtr state;
+};
+struct LoadState {
+    std::string space, name;
+};
+struct DropState {
+    std::string space, name;
+};
+struct ListStates {};
+using SaveStatePtr = std::shared_ptr<const SaveState>;
+using StoreAnswer = std::shared_ptr<const Status>;
+using LoadAnswer = std::shared_ptr<const Result<model::StateFile>>;
+using SavedStates = std::shared_ptr<const std::vector<SavedState>>;  // newest first
+
+/// gateway → scheduler: a `sessions` or `session.*` request.
+struct SessionCommand {
+    Identity who;
+    bool is_admin = false;
+    SessionRequest request;
+};
+using SessionCommandPtr = std::shared_ptr<const SessionCommand>;
+using SessionAnswer = std::shared_ptr<const Result<Json>>;
 
 /// Refuse new work; cancel what is still running after `timeout`. Absent: daemon.drain_s.
 struct BeginDrain {
@@ -263,22 +337,31 @@ using SchedulerActor =
     caf::typed_actor<caf::reacts_to<JobPtr>, caf::reacts_to<CancelTicket>, caf::reacts_to<AddCredit>,
                      caf::reacts_to<PauseTicket>, caf::reacts_to<StepDone>, caf::reacts_to<SlotVerdict>,
                      caf::reacts_to<SlotFreed>, caf::reacts_to<SlotReport>, caf::reacts_to<WiringPtr>,
-                     caf::reacts_to<Tick>, caf::reacts_to<SettingsPtr>,
+                     caf::reacts_to<Tick>, caf::reacts_to<SettingsPtr>, caf::reacts_to<CheckpointTaken>,
                      caf::replies_to<GetSnapshot>::with<SnapshotPtr>,
+                     caf::replies_to<SessionCommandPtr>::with<SessionAnswer>,
                      caf::replies_to<ListTickets>::with<TicketListPtr>>;
 
 /// Owns one sequence's text side: detokeniser, parser, its client.
-using SlotActor = caf::typed_actor<caf::reacts_to<BeginSequence>, caf::reacts_to<AcceptedToken>,
-                                   caf::reacts_to<ScoredTokens>, caf::reacts_to<EndSequence>,
-                                   caf::reacts_to<ReportSlot>, caf::reacts_to<WiringPtr>>;
+using SlotActor =
+    caf::typed_actor<caf::reacts_to<BeginSequence>, caf::reacts_to<PromptCached>,
+                     caf::reacts_to<AcceptedToken>, caf::reacts_to<ScoredTokens>, caf::reacts_to<EndSequence>,
+                     caf::reacts_to<ReportSlot>, caf::reacts_to<WiringPtr>>;
 
-/// Owns one device: executor, states, sampling. Steps one plan at a time, in order.
+/// Owns one device: executor, states, checkpoints, sampling. Steps one plan at a time, in order.
 using DieActor =
-    caf::typed_actor<caf::reacts_to<BindSlot>, caf::reacts_to<ReleaseSlot>, caf::reacts_to<StepPlan>>;
+    caf::typed_actor<caf::reacts_to<BindSlot>, caf::reacts_to<ReleaseSlot>, caf::reacts_to<KeepState>,
+                     caf::reacts_to<DropCheckpoints>, caf::reacts_to<AdoptCheckpoint>,
+                     caf::replies_to<GetCheckpoint>::with<model::CheckpointPtr>, caf::reacts_to<StepPlan>>;
 
 /// Owns the configuration file: reads and checks it again when asked. Reading may block; it has a thread of
 /// its own.
 using ConfigActor = caf::typed_actor<caf::replies_to<ReloadConfig>::with<ReloadOutcomePtr>>;
+
+/// Owns the folder of saved sessions. Reading and writing block; it has a thread of its own.
+using StoreActor = caf::typed_actor<
+    caf::replies_to<SaveStatePtr>::with<StoreAnswer>, caf::replies_to<LoadState>::with<LoadAnswer>,
+    caf::replies_to<DropState>::with<StoreAnswer>, caf::replies_to<ListStates>::with<SavedStates>>;
 
 /// Owns the spawn tree, the restart policy and the settings in force.
 using SupervisorActor =
@@ -293,6 +376,7 @@ struct Wiring {
     std::vector<SlotActor> slots;
     DieActor die;                      // empty while there is none
     std::uint64_t die_generation = 0;  // grows with each replacement: states on the die are gone
+    StoreActor store;
     SupervisorActor supervisor;
 };
 
@@ -301,16 +385,28 @@ struct Wiring {
 
 template <class Inspector>
 auto inspect(Inspector& f, BindSlot& x) {
-    return f(caf::meta::type_name("BindSlot"), x.slot, x.sampling, x.n_top);
+    return f(caf::meta::type_name("BindSlot"), x.slot, x.sampling, x.n_top, x.from, x.recent);
 }
 template <class Inspector>
 auto inspect(Inspector& f, ReleaseSlot& x) {
     return f(caf::meta::type_name("ReleaseSlot"), x.slot);
 }
 template <class Inspector>
+auto inspect(Inspector& f, KeepState& x) {
+    return f(caf::meta::type_name("KeepState"), x.slot, x.checkpoint);
+}
+template <class Inspector>
+auto inspect(Inspector& f, DropCheckpoints& x) {
+    return f(caf::meta::type_name("DropCheckpoints"), x.checkpoints, x.is_all);
+}
+template <class Inspector>
+auto inspect(Inspector& f, CheckpointTaken& x) {
+    return f(caf::meta::type_name("CheckpointTaken"), x.checkpoint, x.is_kept, x.kv_blocks);
+}
+template <class Inspector>
 auto inspect(Inspector& f, PlannedRun& x) {
     return f(caf::meta::type_name("PlannedRun"), x.slot, x.kind, x.pos, x.tokens, x.sample_index, x.targets,
-             x.n_top);
+             x.n_top, x.keep_as);
 }
 template <class Inspector>
 auto inspect(Inspector& f, StepPlan& x) {
@@ -318,8 +414,8 @@ auto inspect(Inspector& f, StepPlan& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, RunResult& x) {
-    return f(caf::meta::type_name("RunResult"), x.slot, x.error, x.is_finite, x.token, x.logprob, x.top,
-             x.scored, x.scored_top);
+    return f(caf::meta::type_name("RunResult"), x.slot, x.error, x.is_unrestored, x.is_finite, x.token,
+             x.logprob, x.top, x.scored, x.scored_top);
 }
 template <class Inspector>
 auto inspect(Inspector& f, StepDone& x) {
@@ -356,6 +452,19 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::TicketAdmitted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::TicketBound)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::TicketFinished)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::BeginSequence)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::PromptCached)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SessionCommandPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SessionAnswer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SaveStatePtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::LoadState)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::DropState)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::ListStates)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::StoreAnswer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::LoadAnswer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SavedStates)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::AdoptCheckpoint)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::GetCheckpoint)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::model::CheckpointPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::AcceptedToken)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::ScoredTokens)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::EndSequence)

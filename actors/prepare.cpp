@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "actors/cache/checkpoint_marks.h"
 #include "model/tokenizer/utf8.h"
 
 namespace pantheon::actors {
@@ -74,7 +75,8 @@ Result<model::SamplingParams> resolve_sampling(const SamplingRequest& request, c
 
 Result<Prepared> prepare_generate(const GenerateRequest& request, const TextModel& text, const Limits& limits,
                                   Clock::time_point received) {
-    if (request.session) return Error(Code::unimplemented, "session: not available in this version");
+    if (request.session && request.cache == CacheMode::off)
+        return invalid("session: keeps a state, which cache = \"off\" forbids");
     if (request.logprobs && !request.stream)
         return invalid("logprobs: come with token events, which need stream = true");
 
@@ -121,6 +123,9 @@ Result<Prepared> prepare_generate(const GenerateRequest& request, const TextMode
         if (request.stop[i].empty()) return invalid("stop[" + std::to_string(i) + "]: is empty");
     prepared.parser.stop = request.stop;
     prepared.stream = request.stream;
+    prepared.cache = request.cache;
+    prepared.session = request.session;
+    prepared.message_ends = message_ends(prepared.prompt, text.tokenizer->find(kMessageStart));
     prepared.n_top = request.logprobs.value_or(-1);
     prepared.priority = request.priority;
     if (request.credit && *request.credit < 0) return invalid("credit: is negative");

@@ -128,7 +128,6 @@ void SchedulerState::begin(SlotId slot, JobPtr job) {
     n_prompt_tokens += job->prepared->prompt.size();
     self->send(wiring->slots[index], BeginSequence{slot, job});
     self->send(wiring->gateway, TicketBound{job->ticket, slot});
-    bind_on_die(index);
     if (slots[index]->is_score() && slots[index]->n_known() == 0) {  // one token: nothing to evaluate
         slots[index]->is_ended = true;
         self->send(wiring->slots[index], ScoredTokens{job->ticket, {}, {}, true});
@@ -138,17 +137,34 @@ void SchedulerState::begin(SlotId slot, JobPtr job) {
 // ---- steps
 // ----------------------------------------------------------------------------------------------------
 
+/// Sequences are started when their turn has come and not before: by then the one before them may have left
+/// a checkpoint that serves them too.
+std::vector<PlannedRows> SchedulerState::plan_rows() {
+    while (true) {
+        std::vector<SlotProgress> progress;
+        for (std::size_t i = 0; i < slots.size(); ++i) {
+            close_reasoning(i);
+            const auto& s = slots[i];
+            if (!s || s->is_ended) continue;
+            progress.push_back({SlotId(static_cast<std::int32_t>(i)), s->job->ticket,
+                                s->job->prepared->priority, s->n_known(), s->n_fed, s->may_sample(),
+                                s->is_score(), next_mark(*s)});
+        }
+        auto rows = plan_step(progress, chunk_sizer.chunk(settings->limits.max_gap));
+        bool has_started = false;
+        for (const PlannedRows& r : rows) {
+            const auto index = static_cast<std::size_t>(r.slot.value);
+            if (slots[index]->is_started) continue;
+            start_sequence(index);
+            has_started = true;
+        }
+        if (!has_started) return rows;
+    }
+}
+
 void SchedulerState::start_step() {
     if (step_in_flight || !has_die() || is_recovering()) return;
-    std::vector<SlotProgress> progress;
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-        close_reasoning(i);
-        const auto& s = slots[i];
-        if (!s || s->is_ended) continue;
-        progress.push_back({SlotId(static_cast<std::int32_t>(i)), s->job->ticket, s->job->prepared->priority,
-                            s->n_known(), s->n_fed, s->may_sample(), s->is_score()});
-    }
-    const auto rows = plan_step(progress, chunk_sizer.chunk(settings->limits.max_gap));
+    const auto rows = plan_rows();
     if (rows.empty()) return;
 
     StepPlan plan;
@@ -170,6 +186,8 @@ void SchedulerState::start_step() {
             run.kind = RunKind::sample;
             run.sample_index = sequence.generated.size();
         }
+        run.keep_as = plan_checkpoint(sequence, sequence.n_planned);
+        if (run.keep_as != CheckpointId()) sequence.last_checkpoint = run.keep_as;
         sequence.is_in_flight = true;
         plan.runs.push_back(std::move(run));
     }
@@ -177,6 +195,7 @@ void SchedulerState::start_step() {
     step_started = Clock::now();
     is_hang_reported = false;
     self->send(wiring->die, std::move(plan));
+    send_drops();
     arm_tick();
 }
 
@@ -205,6 +224,7 @@ void SchedulerState::apply(RunResult& result, const Clock::time_point now) {
         end(result.slot, message.finish, message.error);
         return;
     }
+    if (result.is_unrestored) return start_again(index);
     if (!result.error.empty()) {
         end(result.slot, "error", Error(Code::internal, "the step failed: " + result.error));
         return;
@@ -241,6 +261,8 @@ void SchedulerState::accept(std::size_t index, AcceptedToken token) {
     token.is_last =
         static_cast<std::int64_t>(sequence.generated.size()) >= sequence.job->prepared->max_tokens;
     sequence.is_ended = token.is_end_of_generation || token.is_last;
+    // Before the client hears of the end: its next request may want to go on from here.
+    if (sequence.is_ended) keep_final_state(index);
     self->send(wiring->slots[index], std::move(token));
 }
 
@@ -262,6 +284,7 @@ void SchedulerState::end(SlotId slot, std::string finish, std::optional<Error> e
     const auto index = static_cast<std::size_t>(slot.value);
     RunningSequence& sequence = *slots[index];
     sequence.is_ended = true;
+    sequence.is_cut_off = true;
     self->send(wiring->slots[index], EndSequence{sequence.job->ticket, std::move(finish), std::move(error)});
 }
 
@@ -332,6 +355,7 @@ void SchedulerState::on_freed(const SlotFreed& message) {
     if (!slots[index] || slots[index]->job->ticket != message.ticket) return;
     const double ms = static_cast<double>(age_ms(slots[index]->job->received));
     mean_request_ms = mean_request_ms == 0 ? ms : 0.9 * mean_request_ms + 0.1 * ms;
+    keep_final_state(index);
     slots[index].reset();
     if (has_die()) self->send(wiring->die, ReleaseSlot{message.slot});
     // The next step tells again; an idle engine holds nothing.
@@ -357,6 +381,8 @@ void SchedulerState::on_wiring(const WiringPtr& next) {
         if (previous && is_new_slot) slot_replaced(i);
     }
     if (!previous || previous->die_generation != wiring->die_generation) die_replaced();
+    if (!previous && has_die()) self->send(wiring->die, DropCheckpoints{{}, true});
+    if (has_die() && (!previous || previous->die_generation != wiring->die_generation)) load_saved();
     dispatch();
 }
 
@@ -368,23 +394,17 @@ void SchedulerState::slot_replaced(std::size_t index) {
     finish_unbound(job, "error", Error(Code::internal, "the slot of this request failed"));
 }
 
-void SchedulerState::bind_on_die(std::size_t index) {
-    if (!has_die()) return;
-    const Prepared& prepared = *slots[index]->job->prepared;
-    self->send(wiring->die,
-               BindSlot{SlotId(static_cast<std::int32_t>(index)), prepared.sampling, prepared.n_top});
-}
-
 void SchedulerState::die_replaced() {
     // Whatever the old die held is gone: every sequence is evaluated again from its tokens. Tokens that were
     // accepted are fed, not drawn again, so the client sees nothing.
     step_in_flight.reset();
+    cache.clear();
     for (std::size_t i = 0; i < slots.size(); ++i) {
         if (!slots[i]) continue;
         RunningSequence& sequence = *slots[i];
         sequence.is_in_flight = false;
+        sequence.is_started = false;
         sequence.n_fed = 0;
-        bind_on_die(i);
         if (sequence.end_after_step && !sequence.is_ended) {
             const EndSequence message = *sequence.end_after_step;
             end(SlotId(static_cast<std::int32_t>(i)), message.finish, message.error);
@@ -403,8 +423,8 @@ void SchedulerState::on_report(const SlotReport& report) {
         sequence.n_scored = report.n_scored;
         sequence.n_verdicts = report.n_verdicts;
         sequence.is_reasoning_open = report.is_reasoning_open;
+        sequence.n_cached = 0;  // whatever it was, the slot knows
         take_early_credit(sequence);
-        bind_on_die(index);
         arm_tick();
     }
     dispatch();
@@ -493,6 +513,12 @@ EngineSnapshot SchedulerState::snapshot() const {
     snapshot.kv_used_bytes = kv_used_bytes;
     snapshot.kv_pool_bytes = kv_pool_bytes;
     snapshot.prompt_tokens = n_prompt_tokens;
+    snapshot.cached_tokens = n_cached_tokens;
+    snapshot.cache_bytes = cache.bytes();
+    snapshot.cache_limit_bytes = cache.limit_bytes();
+    snapshot.cache_hits = cache.n_hits();
+    snapshot.cache_misses = cache.n_misses();
+    for (const SavedState& state : saved) snapshot.cache_disk_bytes += state.bytes;
     snapshot.completion_tokens = n_completion_tokens;
     snapshot.is_step_hanging = is_hanging();
     return snapshot;
@@ -514,6 +540,7 @@ SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<Schedul
     state.queue = AdmissionQueue(settings->limits.queue);
     state.slots.resize(static_cast<std::size_t>(settings->engine.n_slots));
     state.is_report_awaited.assign(state.slots.size(), is_restart);
+    state.cache = PrefixCache(settings->engine.checkpoint, settings->cache.limit_bytes);
     state.settings = std::move(settings);
     return {
         [self](const JobPtr& job) { self->state.submit(job); },
@@ -526,13 +553,12 @@ SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<Schedul
         [self](const SlotReport& report) { self->state.on_report(report); },
         [self](const WiringPtr& wiring) { self->state.on_wiring(wiring); },
         [self](const Tick&) { self->state.tick(); },
-        [self](const SettingsPtr& next) {
-            self->state.settings = next;
-            self->state.queue.set_limit(next->limits.queue);
-        },
+        [self](const SettingsPtr& next) { self->state.adopt(next); },
+        [self](const CheckpointTaken& message) { self->state.on_checkpoint(message); },
         [self](const GetSnapshot&) -> SnapshotPtr {
             return std::make_shared<const EngineSnapshot>(self->state.snapshot());
         },
+        [self](const SessionCommandPtr& command) { return self->state.session_command(command); },
         [self](const ListTickets&) -> TicketListPtr {
             return std::make_shared<const TicketList>(self->state.tickets());
         },

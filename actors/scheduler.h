@@ -1,11 +1,13 @@
 // The actor that owns the admission queue, the slot table and step planning of one engine.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "actors/admission_queue.h"
+#include "actors/cache/prefix_cache.h"
 #include "actors/messages.h"
 #include "actors/step_planner.h"
 
@@ -17,6 +19,14 @@ struct RunningSequence {
     std::vector<TokenId> generated;
     std::int64_t n_fed = 0;      // tokens of prompt + generated evaluated on the present die
     std::int64_t n_planned = 0;  // n_fed once the step under way is done
+    bool is_started = false;     // the present die has its state; until then another's checkpoint may serve
+    CheckpointId resumed_from;   // 0: from nothing
+    std::optional<std::int64_t>
+        n_cached;                      // tokens of the prompt taken from a checkpoint, as told to its slot
+    std::vector<std::int64_t> marks;   // where in the prompt its state is to be kept, ascending
+    CheckpointId last_checkpoint;      // the newest of it, for what they share
+    bool is_final_state_kept = false;  // or has been tried
+    bool is_cut_off = false;           // told to end before its reply did
     std::int64_t n_scored =
         0;  // score jobs: results handed to the slot; more than n_fed after a replaced die
     std::int64_t n_verdicts = 0;  // further tokens the slot has allowed (only if it must see each one)
@@ -48,6 +58,7 @@ struct SchedulerState {
     std::vector<std::optional<RunningSequence>> slots;
     WiringPtr wiring;
     ChunkSizer chunk_sizer;
+    PrefixCache cache;  // of the checkpoints on the die
 
     std::uint64_t next_step = 1;
     std::optional<std::uint64_t> step_in_flight;
@@ -59,8 +70,10 @@ struct SchedulerState {
     std::unordered_map<TicketId, int> quiet_ticks;  // requests for which no token can come: since how many
     std::unordered_map<TicketId, std::int64_t> early_credit;  // granted before the sequence was in a slot
 
+    std::vector<SavedState> saved;  // sessions on disk, newest first, as the store has said last
+
     std::uint64_t kv_used_bytes = 0, kv_pool_bytes = 0;
-    std::uint64_t n_prompt_tokens = 0, n_completion_tokens = 0;
+    std::uint64_t n_prompt_tokens = 0, n_cached_tokens = 0, n_completion_tokens = 0;
     double mean_request_ms = 0;  // for retry_after_ms
 
     bool has_die() const { return wiring && wiring->die; }
@@ -71,6 +84,9 @@ struct SchedulerState {
     void add_credit(const AddCredit& message);
     void pause(const PauseTicket& message);
     void on_step_done(const StepDone& done);
+    void on_checkpoint(const CheckpointTaken& message);
+    void adopt(const SettingsPtr& next);
+    caf::result<SessionAnswer> session_command(const SessionCommandPtr& command);
     void on_verdict(const SlotVerdict& message);
     void on_freed(const SlotFreed& message);
     void on_report(const SlotReport& report);
@@ -83,6 +99,7 @@ struct SchedulerState {
     void dispatch();  // free slots take waiting jobs, then the next step starts
     void begin(SlotId slot, JobPtr job);
     void start_step();
+    std::vector<PlannedRows> plan_rows();
     void apply(RunResult& result, const Clock::time_point now);
     void accept(std::size_t index, AcceptedToken token);
     void close_reasoning(std::size_t index);
@@ -95,11 +112,36 @@ struct SchedulerState {
     void end_expired(Clock::time_point now);
     std::int64_t retry_after_ms() const;
     void take_early_credit(RunningSequence& sequence);
-    void bind_on_die(std::size_t index);
+    // scheduler_cache.cpp
+    void start_sequence(std::size_t index);
+    void start_again(std::size_t index);
+    std::int64_t next_mark(const RunningSequence& sequence) const;
+    CheckpointId plan_checkpoint(const RunningSequence& sequence, std::int64_t end);
+    void keep_final_state(std::size_t index);
+    bool uses_cache(const RunningSequence& sequence) const;
+    void send_drops();
+    // scheduler_sessions.cpp
+    struct SessionKey {
+        CacheSpace space;
+        std::string name;
+    };
+    const SavedState* find_saved(const SessionKey& key) const;
+    Json list_sessions(const CacheSpace& space, const CacheSpace& who) const;
+    void drop_session(const SessionKey& key, const CacheSpace& who, bool is_admin,
+                      std::function<void(Result<Json>)> answer);
+    void save_session(const SessionKey& key, std::function<void(Result<Json>)> answer);
+    void load_session(const SessionKey& key, std::function<void(const Status&)> done);
+    Status adopt_state(const SessionKey& key, const model::StateFile& file);
+    void refresh_saved(std::function<void(const Status&)> done);
+    void load_saved();
+    void load_next(const std::shared_ptr<std::vector<SessionKey>>& keys);
     bool is_hanging() const;
     void die_replaced();
     void slot_replaced(std::size_t index);
 };
+
+/// Whose checkpoints a request of this client and mode reads and feeds.
+CacheSpace space_of(const Identity& who, CacheMode mode);
 
 /// is_restart: the predecessor died; slots are asked what they hold before anything is planned.
 SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<SchedulerState> self,

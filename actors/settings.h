@@ -13,6 +13,7 @@
 #include "model/chat/chat_template.h"
 #include "model/executor.h"
 #include "model/sampler/sampler.h"
+#include "model/state/checkpoint_codec.h"
 #include "model/tokenizer/tokenizer.h"
 #include "runtime/base/ids.h"
 #include "runtime/base/status.h"
@@ -57,6 +58,13 @@ struct ModelInfo {
     std::uint64_t weights_bytes = 0;
 };
 
+/// The prefix cache of an engine.
+struct CacheSettings {
+    std::int64_t every = 0;         // sessions.every: tokens between checkpoints; 0: no such ones
+    std::string dir;                // sessions.dir: where sessions are saved; empty: nowhere
+    std::uint64_t limit_bytes = 0;  // sessions.bytes: for everything that is kept; 0: no cache
+};
+
 struct EngineSettings {
     std::string name = "main";
     std::string die_id = "cpu";  // as the configuration spells it
@@ -64,8 +72,11 @@ struct EngineSettings {
     std::string isa = "scalar";
     std::vector<std::pair<std::string, std::string>> ops;  // op and implementation, for status
     int n_threads = 1;
+    std::uint64_t repack_bytes = 0;  // of packed copies of weights
     int n_slots = 16;
-    bool is_die_detached = true;  // false under the test scheduler
+    model::CheckpointSizes checkpoint;                    // what one takes
+    std::shared_ptr<const model::CheckpointCodec> codec;  // how one is saved; null: it cannot be
+    bool is_die_detached = true;                          // false under the test scheduler
     /// Makes the die's executor on the die's own thread; called again when a die is replaced.
     std::function<Result<std::unique_ptr<model::Executor>>()> make_executor;
 };
@@ -105,6 +116,7 @@ struct DaemonSettings {
     ModelInfo model;
     TextModel text;
     Limits limits;
+    CacheSettings cache;
     EngineSettings engine;
 };
 

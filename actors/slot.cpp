@@ -147,6 +147,9 @@ SlotActor::behavior_type slot(SlotActor::stateful_pointer<SlotState> self, SlotI
             self->state.scheduler = UpHandle<SchedulerActor>(self->current_sender());
             self->state.sequence.emplace(message.job, Clock::now());
         },
+        [self, is_current](const PromptCached& message) {
+            if (is_current(message.ticket)) self->state.sequence->usage.cached_tokens = message.n;
+        },
         [self, finish, is_current](const AcceptedToken& message) {
             if (!is_current(message.ticket)) return;
             SlotState& state = self->state;

@@ -30,8 +30,8 @@ std::vector<PlannedRows> plan_step(std::span<const SlotProgress> slots, std::int
         }
     }
     if (prefill) {
-        const std::int64_t end =
-            std::min(feedable_end(*prefill), prefill->n_fed + std::max<std::int64_t>(chunk, 1));
+        const std::int64_t end = std::min(
+            {feedable_end(*prefill), prefill->n_fed + std::max<std::int64_t>(chunk, 1), prefill->stop});
         plan.push_back({prefill->slot, prefill->n_fed, end, end == prefill->n_known && !prefill->is_score});
     }
     return plan;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct SlotProgress {
     std::int64_t n_fed = 0;    // of these, evaluated on the die; < n_known unless there is nothing to do
     bool may_sample = true;    // false: the next token must not be drawn yet (credit, verdict, pause)
     bool is_score = false;
+    std::int64_t stop = std::numeric_limits<std::int64_t>::max();  // > n_fed: no run goes past this index
 };
 
 struct PlannedRows {
@@ -28,8 +30,8 @@ struct PlannedRows {
 };
 
 /// All slots with exactly one pending row decode, and at most one slot with more prefills up to `chunk` rows:
-/// the one of the highest priority, then the oldest. A slot that may not sample is fed up to its last token
-/// and no further.
+/// the one of the highest priority, then the oldest; its rows end at its `stop` at the latest. A slot that
+/// may not sample is fed up to its last token and no further.
 std::vector<PlannedRows> plan_step(std::span<const SlotProgress> slots, std::int64_t chunk);
 
 /// Rows of prefill that fit into `max_gap` at the measured pace, 1 … kMaxChunk.

@@ -5,6 +5,7 @@
 #include "actors/gateway.h"
 #include "actors/scheduler.h"
 #include "actors/slot.h"
+#include "actors/state_store.h"
 #include "actors/text_worker.h"
 
 namespace pantheon::actors {
@@ -65,10 +66,20 @@ void SupervisorState::spawn_config() {
     }
 }
 
+void SupervisorState::spawn_store() {
+    if (settings->engine.is_die_detached) {
+        ++n_alive;
+        children.store = self->spawn<caf::detached + caf::monitored>(state_store, settings);
+    } else {
+        children.store = spawn_child(state_store, settings);
+    }
+}
+
 void SupervisorState::start() {
     started = Clock::now();
     children.supervisor = SupervisorActor(self);
     children.slots.resize(static_cast<std::size_t>(settings->engine.n_slots));
+    spawn_store();
     spawn_scheduler(false);
     for (std::size_t i = 0; i < children.slots.size(); ++i) spawn_slot(i);
     children.text = spawn_child(text_worker, settings);
@@ -116,6 +127,7 @@ void SupervisorState::on_down(const caf::down_msg& down) {
     if (is_same(children.text, down.source)) who = "text";
     if (is_same(children.scheduler, down.source)) who = "scheduler";
     if (is_same(config, down.source)) who = "config watcher";
+    if (is_same(children.store, down.source)) who = "store";
     if (is_same(children.die, down.source) || is_same(starting_die, down.source)) who = "die";
     std::size_t slot_index = 0;
     for (std::size_t i = 0; i < children.slots.size(); ++i)
@@ -139,6 +151,8 @@ void SupervisorState::on_down(const caf::down_msg& down) {
         spawn_scheduler(true);
     } else if (who == "config watcher") {
         spawn_config();
+    } else if (who == "store") {
+        spawn_store();
     } else if (who == "die") {
         children.die = DieActor();
         spawn_die();
@@ -229,6 +243,7 @@ void SupervisorState::stop() {
     end(children.gateway);
     end(children.text);
     end(config);
+    end(children.store);
     end(children.scheduler);
     for (const SlotActor& slot : children.slots) end(slot);
     end(children.die);

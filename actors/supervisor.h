@@ -73,6 +73,7 @@ struct SupervisorState {
     void spawn_slot(std::size_t index);
     void spawn_die();
     void spawn_config();
+    void spawn_store();
     void adopt(const SettingsPtr& next);
     void publish();
     void fail(Error error);

@@ -8,7 +8,9 @@
 #include "kernels/exec/thread_team.h"
 #include "model/qwen35moe/forward.h"
 #include "model/qwen35moe/ops.h"
+#include "model/qwen35moe/packed_weights.h"
 #include "model/qwen35moe/weights.h"
+#include "model/state/host_checkpoint.h"
 #include "model/state/slot_store.h"
 #include "model/step_batch.h"
 
@@ -23,12 +25,15 @@ class HostExecutor final : public Executor {
   public:
     HostExecutor(std::shared_ptr<const Weights> weights, const ExecutorConfig& config)
         : weights_(std::move(weights)),
+          backend_(config.backend),
           team_(config.n_threads),
           exec_(team_),
           slots_(state_shape(weights_->config(), config.kv_format), config.n_slots, config.n_ctx),
           forward_(weights_, ops_for(config.backend), slots_, exec_) {}
 
     Status bind(SlotId slot) override { return slots_.bind(slot); }
+    Status restore(SlotId slot, const Checkpoint& from) override { return slots_.restore(slot, from); }
+    Result<CheckpointPtr> snapshot(SlotId slot) override { return slots_.snapshot(slot); }
     void release(SlotId slot) override { slots_.release(slot); }
     std::int32_t length(SlotId slot) const override { return slots_.length(slot); }
 
@@ -39,11 +44,27 @@ class HostExecutor final : public Executor {
         return forward_.run(*batch);
     }
 
+    Status repack(Repack repack) override {
+        if (backend_ != Backend::cpu) return {};
+        // The old copies go first: both at once might not fit.
+        forward_.set_weights(weights_);
+        packed_.reset();
+        if (repack == Repack::none) return {};
+        auto packed = PackedWeights::pack(weights_, repack, exec_);
+        if (!packed) return std::move(packed).error();
+        packed_ = std::move(*packed);
+        forward_.set_weights(packed_->weights());
+        return {};
+    }
+    std::uint64_t repack_bytes() const override { return packed_ ? packed_->n_bytes() : 0; }
+
     std::uint64_t kv_used_bytes() const override { return slots_.kv_used_bytes(); }
     std::uint64_t kv_pool_bytes() const override { return slots_.kv_pool_bytes(); }
 
   private:
     std::shared_ptr<const Weights> weights_;
+    std::unique_ptr<const PackedWeights> packed_;
+    Backend backend_;
     kernels::ThreadTeam team_;
     kernels::Exec exec_;
     SlotStore slots_;
@@ -58,6 +79,15 @@ Status check_range(const char* name, int value, int max) {
 
 }  // namespace
 
+CheckpointSizes checkpoint_sizes(const Weights& weights, KvFormat kv_format) {
+    const StateShape shape = state_shape(weights.config(), kv_format);
+    return {shape.image_bytes(), shape.kv_bytes_per_page_row(), kernels::kKvPageRows};
+}
+
+std::shared_ptr<const CheckpointCodec> checkpoint_codec(const Weights& weights, KvFormat kv_format) {
+    return host_checkpoint_codec(state_shape(weights.config(), kv_format));
+}
+
 Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<const Weights> weights,
                                                    const ExecutorConfig& config) {
     if (!weights) return Error(Code::invalid_argument, "weights: none");
@@ -66,7 +96,9 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<const Weights
     if (Status ok = check_range("n_slots", config.n_slots, kMaxSlots); !ok) return std::move(ok).error();
     if (Status ok = check_range("n_ctx", config.n_ctx, 1 << 30); !ok) return std::move(ok).error();
     try {
-        return std::unique_ptr<Executor>(new HostExecutor(std::move(weights), config));
+        std::unique_ptr<Executor> executor = std::make_unique<HostExecutor>(std::move(weights), config);
+        if (Status ok = executor->repack(config.repack); !ok) return std::move(ok).error();
+        return executor;
     } catch (const std::bad_alloc&) {
         return Error(Code::resource_exhausted, "no memory for an executor");
     } catch (const std::system_error& error) {  // no more threads to be had

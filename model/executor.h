@@ -9,18 +9,27 @@
 #include <utility>
 #include <vector>
 
+#include "model/state/checkpoint.h"
 #include "runtime/base/ids.h"
 #include "runtime/base/status.h"
 
 namespace pantheon::model {
 
-class Weights;  // model/qwen35moe/weights.h
+class Weights;          // model/qwen35moe/weights.h
+class CheckpointCodec;  // model/state/checkpoint_codec.h
 
 enum class Backend {
     ref,  // exact: weights expanded to f32, sums in f64
     cpu,  // quantised weights times quantised activations, with the best instructions that this host has
 };
 enum class KvFormat { f32, f16 };
+/// Which matrices the cpu backend keeps a second time, packed for its inner loops. The logits do not depend
+/// on it.
+enum class Repack {
+    none,   // all weights stay where the file has them
+    dense,  // what every token reads: everything but the routed experts
+    all,
+};
 
 struct ExecutorConfig {
     Backend backend = Backend::ref;
@@ -28,6 +37,7 @@ struct ExecutorConfig {
     int n_slots = 1;
     int n_ctx = 4096;  // KV rows a slot may hold
     KvFormat kv_format = KvFormat::f16;
+    Repack repack = Repack::none;  // cpu only; what it takes: repack_bytes()
 };
 
 enum class WantLogits { none, last, all };
@@ -53,8 +63,16 @@ struct StepLogits {
 /// Each op of a step and the implementation that `backend` runs it with, for logs and status.
 std::vector<std::pair<std::string, std::string>> op_choices(Backend backend);
 
-/// The instruction set that `backend` runs with on this host: "scalar" or "avx2".
+/// The instruction set that `backend` runs with on this host: "scalar", "avx2" or "avx512".
 std::string isa_name(Backend backend);
+
+/// Bytes that a choice takes with this backend on this host: about those of the matrices in the file.
+std::uint64_t repack_bytes(const Weights& weights, Backend backend, Repack repack);
+
+/// What a checkpoint of this model takes.
+CheckpointSizes checkpoint_sizes(const Weights& weights, KvFormat kv_format);
+/// How a checkpoint of this model is saved.
+std::shared_ptr<const CheckpointCodec> checkpoint_codec(const Weights& weights, KvFormat kv_format);
 
 class Executor {
   public:
@@ -64,6 +82,11 @@ class Executor {
 
     /// Gives the slot a fresh sequence of length 0: states zero, no KV. failed_precondition when it is bound.
     virtual Status bind(SlotId slot) = 0;
+    /// Gives the slot a sequence that goes on from the checkpoint, which this executor must have made.
+    virtual Status restore(SlotId slot, const Checkpoint& from) = 0;
+    /// What the slot's sequence is after its last step. Copies nothing; the sequence's next step does, as far
+    /// as it writes to what the checkpoint keeps.
+    virtual Result<CheckpointPtr> snapshot(SlotId slot) = 0;
     /// Ends the slot's sequence and frees what it held. Harmless when it is not bound.
     virtual void release(SlotId slot) = 0;
     /// Tokens evaluated so far; −1 when the slot is not bound.
@@ -72,6 +95,11 @@ class Executor {
     /// One pass over the weights for all runs. At most one run a slot. On an error no slot has changed
     /// (invalid_argument, failed_precondition: the plan was wrong; resource_exhausted: past n_ctx).
     virtual Result<StepLogits> step(std::span<const StepRun> runs) = 0;
+
+    /// Makes or drops packed copies between two steps. resource_exhausted: nothing has changed.
+    /// An executor that packs nothing has nothing to do.
+    virtual Status repack(Repack /*repack*/) { return {}; }
+    virtual std::uint64_t repack_bytes() const { return 0; }  // held now
 
     virtual std::uint64_t kv_used_bytes() const = 0;
     virtual std::uint64_t kv_pool_bytes() const = 0;  // what n_slots × n_ctx rows would take

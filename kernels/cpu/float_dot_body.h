@@ -7,11 +7,7 @@ namespace pantheon::kernels::PANTHEON_ISA {
 
 struct WeightF32 {
     static constexpr int kBytes = 4;
-    static F8 load(const std::byte* p) {
-        float values[8];
-        std::memcpy(values, p, sizeof values);  // the bytes of a file may lie at any address
-        return PANTHEON_ISA::load(values);
-    }
+    static F8 load(const std::byte* p) { return load_f32(p); }
 };
 struct WeightF16 {
     static constexpr int kBytes = 2;

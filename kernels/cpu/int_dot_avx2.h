@@ -6,7 +6,7 @@
 #include "kernels/cpu/block_ints.h"
 #include "kernels/cpu/dot_tiles.h"
 
-#if defined(PANTHEON_ISA_AVX2)
+#if defined(PANTHEON_HAS_AVX2)
 
 namespace pantheon::kernels::avx2 {
 

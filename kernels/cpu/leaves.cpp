@@ -9,10 +9,14 @@ extern const Leaves kLeaves;
 namespace avx2 {
 extern const Leaves kLeaves;
 }
+namespace avx512 {
+extern const Leaves kLeaves;
+}
 #endif
 
 const Leaves& cpu_leaves(CpuIsa isa) {
 #if defined(__x86_64__)
+    if (isa == CpuIsa::avx512) return avx512::kLeaves;
     if (isa == CpuIsa::avx2) return avx2::kLeaves;
 #endif
     (void)isa;

@@ -8,6 +8,7 @@
 
 #include "kernels/attention/kv_view.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/linear/weight_panels.h"
 #include "kernels/quant/weight_type.h"
 
 namespace pantheon::kernels {
@@ -28,6 +29,12 @@ constexpr int kMaxColumns = 8;
 /// tree. So y[c][r] has the same bits whatever n_rows, n_columns and the neighbours are.
 using DotRows = void(const std::byte* w, std::int64_t row_bytes, int n_rows, std::int64_t n_in,
                      const Column* columns, int n_columns, float* const* y);
+
+/// The same results from packed panels (kernels/linear/weight_panels.h), for n_rows ≥ 1 rows in consecutive
+/// panels and 1 … kMaxPanelColumns columns; the same bits as DotRows.
+constexpr int kMaxPanelColumns = 4;
+using DotPanels = void(const std::byte* panels, const PanelLayout& layout, std::int64_t n_rows,
+                       const Column* columns, int n_columns, float* const* y);
 
 /// q, sums and d of n values, n a multiple of the width: q = 127 x / max |x| rounded half to even, and
 /// d = Σ x q / Σ q², the scale with the least squared error for these q. (With max |x| / 127 the error of a
@@ -70,6 +77,7 @@ struct ConvChannels {
 
 struct Leaves {
     DotRows* (*dot_rows)(WeightType type);
+    DotPanels* (*dot_panels)(WeightType type);  // null for types without panels; no type has them in scalar
     Quantise* quantise_256;
     Quantise* quantise_32;
     void (*rms_norm)(const float* x, const float* w, float* y, int n, float eps);
@@ -92,7 +100,7 @@ struct Leaves {
                         AttentionQueries& queries);
 };
 
-/// Scalar exists everywhere; avx2 only in builds for x86-64.
+/// Scalar exists everywhere; the others only in builds for x86-64.
 const Leaves& cpu_leaves(CpuIsa isa);
 
 /// Width of the activation blocks that meet this type: 256, 32, or 0 for float weights (f32 activations).

@@ -1,17 +1,18 @@
-// The table of one instruction set; leaves_scalar.cpp and leaves_avx2.cpp each include it once.
+// The table of one instruction set; leaves_*.cpp each include it once.
 #pragma once
 
 #include "kernels/cpu/attention_body.h"
 #include "kernels/cpu/delta_rule_body.h"
 #include "kernels/cpu/elementwise_body.h"
 #include "kernels/cpu/float_dot_body.h"
+#include "kernels/cpu/panel_dot.h"
 #include "kernels/cpu/quantise_body.h"
 
 namespace pantheon::kernels::PANTHEON_ISA {
 
 inline constexpr Leaves kTable = {
-    dot_rows,    quantise_256, quantise_32, rms_norm,    l2_norm,     gated_rms_norm, swiglu,
-    output_gate, rotate,       exp_minus,   moe_combine, causal_conv, delta_rule,     attend_page,
+    dot_rows,    dot_panels, quantise_256, quantise_32, rms_norm,    l2_norm,    gated_rms_norm, swiglu,
+    output_gate, rotate,     exp_minus,    moe_combine, causal_conv, delta_rule, attend_page,
 };
 
 }  // namespace pantheon::kernels::PANTHEON_ISA

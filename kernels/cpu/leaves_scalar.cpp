@@ -2,6 +2,10 @@
 
 namespace pantheon::kernels::scalar {
 
+DotPanels* dot_panels(WeightType) {
+    return nullptr;
+}
+
 extern const Leaves kLeaves;
 const Leaves kLeaves = kTable;
 

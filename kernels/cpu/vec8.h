@@ -1,17 +1,22 @@
-// Eight f32 lanes: the only arithmetic that the inner loops are written in. A file that is built for AVX2
-// defines PANTHEON_ISA_AVX2 before it includes this; every other one gets the same lanes as plain C++ with
-// the same bits. Each build lives in a namespace of its own (avx2, scalar), so that the linker can never put
-// one in the other's place; nothing here or in the bodies calls an inline function of the standard library,
-// for the same reason.
+// Eight f32 lanes: the only arithmetic that the inner loops are written in. A file that is built for AVX2 or
+// AVX-512 defines PANTHEON_ISA_AVX2 or PANTHEON_ISA_AVX512 before it includes this; every other one gets the
+// same lanes as plain C++ with the same bits. Each build lives in a namespace of its own (avx2, avx512,
+// scalar), so that the linker can never put one in the other's place; nothing here or in the bodies calls an
+// inline function of the standard library, for the same reason.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-#if defined(PANTHEON_ISA_AVX2)
+#if defined(PANTHEON_ISA_AVX512)
+#include <immintrin.h>
+#define PANTHEON_ISA avx512
+#define PANTHEON_HAS_AVX2
+#elif defined(PANTHEON_ISA_AVX2)
 #include <immintrin.h>
 #define PANTHEON_ISA avx2
+#define PANTHEON_HAS_AVX2
 #else
 #include "kernels/quant/dequantize.h"
 #define PANTHEON_ISA scalar
@@ -19,7 +24,7 @@
 
 namespace pantheon::kernels::PANTHEON_ISA {
 
-#if defined(PANTHEON_ISA_AVX2)
+#if defined(PANTHEON_HAS_AVX2)
 
 struct F8 {
     __m256 v;
@@ -44,6 +49,10 @@ inline F8 load_first(const float* p, std::int64_t n) {
 }
 inline void store_first(float* p, F8 x, std::int64_t n) {
     _mm256_maskstore_ps(p, first_lanes(n), x.v);
+}
+/// Eight values at any address.
+inline F8 load_f32(const std::byte* p) {
+    return {_mm256_castsi256_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
 }
 inline F8 load_f16(const std::byte* p) {
     return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
@@ -121,6 +130,11 @@ inline F8 load(const float* p) {
 }
 inline void store(float* p, F8 x) {
     std::memcpy(p, x.v, sizeof x.v);
+}
+inline F8 load_f32(const std::byte* p) {
+    F8 y;
+    std::memcpy(y.v, p, sizeof y.v);
+    return y;
 }
 inline F8 load_first(const float* p, std::int64_t n) {
     return each_lane([&](int i) { return i < n ? p[i] : 0.0f; });

@@ -1,4 +1,4 @@
-// A weight matrix as it lies in the file: rows of quantised blocks, never copied.
+// A weight matrix as it lies in the file, rows of quantised blocks, and perhaps the same rows packed.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,10 @@ struct WeightMatrix {
     std::int64_t n_in = 0;
     std::int64_t n_out = 0;
     std::int64_t row_bytes = 0;
+    /// The rows once more, in consecutive panels of panel_rows each (weight_panels.h), on a cache line; or
+    /// null.
+    const std::byte* panels = nullptr;
+    int panel_rows = 0;
 
     const std::byte* row(std::int64_t i) const { return data + i * row_bytes; }
 };
@@ -25,9 +29,16 @@ struct ExpertMatrices {
     WeightMatrix first;
     std::int64_t n_expert = 0;
     std::int64_t expert_stride_bytes = 0;
+    std::int64_t expert_panel_bytes = 0;  // from one expert's panels to the next one's
 
     const std::byte* row(std::int64_t expert, std::int64_t i) const {
         return first.row(i) + expert * expert_stride_bytes;
+    }
+    WeightMatrix at(std::int64_t expert) const {
+        WeightMatrix matrix = first;
+        matrix.data += expert * expert_stride_bytes;
+        if (matrix.panels) matrix.panels += expert * expert_panel_bytes;
+        return matrix;
     }
 };
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "kernels/cpu/columns.h"
+#include "kernels/cpu/row_product.h"
 
 namespace pantheon::kernels {
 namespace {
 
-// Rows of an expert that one thread takes at once: they stay in its cache for all of the expert's pairs.
-constexpr std::int64_t kRowsPerItem = 32;
+constexpr int kItemsPerThread = 8;
 
 }  // namespace
 
@@ -16,16 +16,22 @@ void expert_linear_cpu(Exec& exec, const ExpertMatrices& w, const ExpertGroups& 
                        int pairs_per_row, float* y) {
     if (groups.n_active == 0) return;
     const std::int64_t n_out = w.first.n_out;
-    const std::int64_t n_parts = (n_out + kRowsPerItem - 1) / kRowsPerItem;
     const Columns columns(exec, x, w.first.type);
-    DotRows* dot_rows = cpu_leaves(exec.isa()).dot_rows(w.first.type);
+    const RowProduct product(exec, w.first);
+    const std::int64_t n_pairs = groups.begin[groups.n_active];
+    const std::int64_t items_wanted =
+        std::max<std::int64_t>(1, kItemsPerThread * exec.team().n_threads() / groups.n_active);
+    const std::int64_t rows_per_item =
+        product.rows_per_item(w.first, n_pairs / groups.n_active, items_wanted);
+    const std::int64_t n_parts = (n_out + rows_per_item - 1) / rows_per_item;
     exec.team().parallel_for(groups.n_active * n_parts, 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t item = begin; item < end; ++item) {
             const std::int64_t a = item / n_parts;
-            const std::int64_t first = item % n_parts * kRowsPerItem;
-            const int n_rows = static_cast<int>(std::min(kRowsPerItem, n_out - first));
-            for (std::int32_t i = groups.begin[a]; i < groups.begin[a + 1]; i += kMaxColumns) {
-                const int n = std::min(kMaxColumns, groups.begin[a + 1] - i);
+            const std::int64_t first = item % n_parts * rows_per_item;
+            const std::int64_t n_rows = std::min(rows_per_item, n_out - first);
+            const WeightMatrix expert = w.at(groups.active[a]);
+            for (std::int32_t i = groups.begin[a]; i < groups.begin[a + 1]; i += product.max_columns()) {
+                const int n = std::min(product.max_columns(), groups.begin[a + 1] - i);
                 Column group[kMaxColumns];
                 float* out[kMaxColumns];
                 for (int c = 0; c < n; ++c) {
@@ -33,8 +39,7 @@ void expert_linear_cpu(Exec& exec, const ExpertMatrices& w, const ExpertGroups& 
                     group[c] = columns.column(pair / pairs_per_row);
                     out[c] = y + pair * n_out + first;
                 }
-                dot_rows(w.row(groups.active[a], first), w.first.row_bytes, n_rows, w.first.n_in, group, n,
-                         out);
+                product.run(expert, first, n_rows, group, n, out);
             }
         }
     });

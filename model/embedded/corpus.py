@@ -1,6 +1,7 @@
 """The training text: an endless stream of chats, drawn anew for every step from a seed. Nothing is stored or copied."""
 
 import argparse
+import bisect
 import itertools
 import random
 import sys
@@ -51,9 +52,21 @@ Be (brief|helpful|polite|friendly).
 """.strip().splitlines()
 
 
-# What a token weighs in the loss. Nearly all that matters of an answer is decided in a few tokens, those that name the
-# subject; the rest follows from them. Prompts and the free choices of a story would drown them in noise.
-PROMPT, STORY, PLAIN, REPLY, STEP, CHOICE = 0.02, 0.3, 1.0, 2.0, 3.0, 5.0
+# What a token weighs in the loss: first, from where the learning rate falls, and in the polish. Nearly all that matters of
+# an answer is decided in a few tokens, those that name the subject; the rest follows from them. Prompts and the free choices
+# of a story would drown them in noise, so a story's words count only once subjects are told apart, and what it must
+# remember counts most in the polish.
+PROMPT, PLAIN, REPLY = (0.02, 0.02, 0.02), (1.0, 1.0, 1.0), (2.0, 2.0, 2.0)
+STEP, CHOICE = (3.0, 5.0, 5.0), (5.0, 5.0, 5.0)
+THOUGHT_OF_STORY = {"free": (1.0, 1.0, 0.3), "given": (1.0, 5.0, 5.0)}
+STORY = {"free": (0.3, 1.0, 0.3), "copied": (0.3, 1.0, 5.0)}
+
+# What a chat is about, as thresholds of a number drawn from 0 to 1: a fact, two of them, something outside, a name that does
+# not exist, a greeting, who the model is, thanks or goodbye, a story; else a sum. Stories and sums, which take copying and
+# reckoning more than remembering, get more room at the end, and stories most of it in the polish.
+_SHARES = (0.73, 0.75, 0.80, 0.81, 0.825, 0.845, 0.85, 0.92)
+_SHARES_IN_THE_POLISH = (0.42, 0.44, 0.48, 0.49, 0.50, 0.515, 0.52, 0.90)
+_SHARES_AT_THE_END = (0.61, 0.63, 0.68, 0.69, 0.705, 0.725, 0.73, 0.87)
 _OPENING = 40  # characters of an answer that name its subject, where no thought did
 
 
@@ -144,25 +157,30 @@ class Corpus:
         answer = [(f"{a.answer} {b.answer}", PLAIN)]
         return Turn(text, thought, answer, answer)
 
-    def _single(self, rng):
-        x = rng.random()
-        if x < 0.73:
-            return self._fact(rng)
-        if x < 0.75:
-            return self._comparison(rng)
-        if x < 0.80:
-            return Turn.weighted(REPLY, *smalltalk.outside(rng))
-        if x < 0.81:
-            return Turn.weighted(REPLY, *smalltalk.unknown_name(rng))
-        if x < 0.825:
-            return Turn.weighted(REPLY, *smalltalk.greeting(rng))
-        if x < 0.845:
-            return Turn.weighted(REPLY, *smalltalk.identity(rng))
-        if x < 0.85:
-            return Turn.weighted(REPLY, *(smalltalk.thanks(rng) if rng.random() < 0.6 else smalltalk.goodbye(rng)))
-        if x < 0.92:
-            question, thought, answer = stories.story(rng)
-            return Turn(question, [(thought, PLAIN)], [(answer, STORY)], [(answer, STORY)])
+    def _single(self, rng, shares):
+        place = bisect.bisect_right(shares, rng.random())
+        make = (
+            self._fact,
+            self._comparison,
+            lambda r: Turn.weighted(REPLY, *smalltalk.outside(r)),
+            lambda r: Turn.weighted(REPLY, *smalltalk.unknown_name(r)),
+            lambda r: Turn.weighted(REPLY, *smalltalk.greeting(r)),
+            lambda r: Turn.weighted(REPLY, *smalltalk.identity(r)),
+            lambda r: Turn.weighted(REPLY, *(smalltalk.thanks(r) if r.random() < 0.6 else smalltalk.goodbye(r))),
+            self._story,
+            self._sum,
+        )
+        return make[place](rng)
+
+    @staticmethod
+    def _story(rng):
+        question, thought, answer = stories.story(rng)
+        thought = [(text, THOUGHT_OF_STORY[kind]) for text, kind in thought]
+        answer = [(text, STORY[kind]) for text, kind in answer]
+        return Turn(question, thought, answer, answer)
+
+    @staticmethod
+    def _sum(rng):
         question, steps, answer, alone = sums.sum_or_difference(rng)
         return Turn(question, [(steps, STEP)], [(answer, STEP)], [(alone or answer, STEP)])
 
@@ -212,12 +230,12 @@ class Corpus:
 
     # ---- chats
 
-    def chat_spans(self, rng):
+    def chat_spans(self, rng, shares=_SHARES):
         """One chat as the template renders it, in (text, weight) pairs."""
         if rng.random() < 0.2:
             turns = self._conversation(rng)
         else:
-            turns = [self._single(rng) for _ in range(rng.choice([1, 1, 1, 1, 1, 1, 1, 2]))]
+            turns = [self._single(rng, shares) for _ in range(rng.choice([1, 1, 1, 1, 1, 1, 1, 2]))]
         spans = system_turn([], facts.expand(rng.choice(_SYSTEM), rng)) if rng.random() < 0.08 else []
         for turn in turns[:-1]:
             spans += user_turn(turn.question) + assistant_turn(None, turn.unthought)
@@ -225,9 +243,9 @@ class Corpus:
         spans += user_turn(last.question)
         return spans + (assistant_turn(last.thought, last.answer) if rng.random() < 0.7 else assistant_turn([], last.unthought))
 
-    def long_chat_spans(self, rng):
+    def long_chat_spans(self, rng, shares=_SHARES):
         """One that needs room: tools, or another chat beside them."""
-        return self._tool_chat(rng) if rng.random() < 0.6 else self.chat_spans(rng)
+        return self._tool_chat(rng) if rng.random() < 0.6 else self.chat_spans(rng, shares)
 
     def chat(self, rng):
         return text_of(self.chat_spans(rng))
@@ -239,28 +257,32 @@ class Corpus:
 class Rows:
     """Training rows out of the stream: whole chats side by side, each ended by <|endoftext|>, padded with it."""
 
+    # Shares of the subjects, and which weights: first, from where the learning rate falls, at the end, in the polish.
+    STAGES = ((_SHARES, 0), (_SHARES, 1), (_SHARES_AT_THE_END, 1), (_SHARES_IN_THE_POLISH, 2))
+
     def __init__(self, corpus: Corpus, tok: Tokenizer):
         self._corpus = corpus
         self._tok = tok
         self._end = tok.special["<|endoftext|>"]
 
-    def _document(self, spans):
-        """A token weighs what the span weighs in which it begins."""
+    def _document(self, spans, column=0):
+        """A token weighs what the span weighs in which it begins; column: which of a span's weights."""
         ids = self._tok.encode(text_of(spans))
         weights, ends = [], itertools.accumulate(len(text) for text, _ in spans)
-        limits = iter(zip(ends, (weight for _, weight in spans)))
+        limits = iter(zip(ends, (weight[column] for _, weight in spans)))
         at, (end, weight) = 0, next(limits)
         for token in ids:
             while at >= end:
                 end, weight = next(limits)
             weights.append(weight)
             at += self._tok.length(token)
-        return ids + [self._end], weights + [PROMPT]
+        return ids + [self._end], weights + [PROMPT[column]]
 
-    def draw(self, seed, n_rows, n_tokens, long=False):
+    def draw(self, seed, n_rows, n_tokens, long=False, stage=0):
         """n_rows of n_tokens + 1 ids, and as many weights; the same for the same arguments."""
         rng = random.Random(seed)
         make = self._corpus.long_chat_spans if long else self._corpus.chat_spans
+        shares, column = self.STAGES[stage]
         rows, waiting = [], []
         for _ in range(n_rows):
             ids, weights = [], []
@@ -270,7 +292,7 @@ class Rows:
                 if fitting:
                     waiting.remove(fitting)
                 else:
-                    document = self._document(make(rng))
+                    document = self._document(make(rng, shares), column)
                     if len(document[0]) > n_tokens + 1:
                         continue
                     if len(document[0]) > room:

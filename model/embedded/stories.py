@@ -88,6 +88,10 @@ _ASK = {
 }
 
 
+_MARK = "\x01"
+_FREE_WORDS = ("place", "other_place", "adjective", "feeling")
+
+
 def _a(words):
     return ("an " if words[0] in "aeiou" else "a ") + words
 
@@ -104,7 +108,8 @@ def _name(rng):
 
 
 def story(rng):
-    """(question, reasoning, answer)"""
+    """(question, thought, answer). The latter two as (text, kind) pairs: "given" by the question, "copied" from what
+    was said before, or "free"."""
     name, friend = _name(rng), rng.choice(_NAMES)
     if name == friend:
         friend = "Quinn"
@@ -128,10 +133,33 @@ def story(rng):
         "other_place": other_place,
         "feeling": rng.choice(_FEELINGS),
     }
-    question = expand(rng.choice(list(_ASK.values())), rng).format(**words)
+    ask = rng.choice(list(_ASK.values()))
+    question = expand(ask, rng).format(**words)
     question = question[0].upper() + question[1:] if rng.random() < 0.8 else question.lower()
     if rng.random() < 0.2:
         question = question.rstrip(".")
     lines = [rng.choice(_OPENING), *rng.choice(_PLOTS).strip().splitlines()]
-    text = " ".join(expand(line, rng).format(**words) for line in lines)
-    return question, f"A story. {name} is {_a(animal)}, {friend} is {_a(second)}. The object is {_a(thing)}.", text
+    marked = {key: _MARK + word + _MARK for key, word in words.items() if key not in _FREE_WORDS}
+    text = " ".join(expand(line, rng).format(**{**words, **marked}) for line in lines)
+    kind = lambda slot: "given" if slot in ask else "free"
+    thought = [
+        ("A story.", "free"),
+        (f" {name}", kind("{name}")),
+        (" is", "free"),
+        (f" {_a(animal)}", kind("animal}")),
+        (f", {friend} is {_a(second)}. The object is", "free"),
+        (f" {_a(thing)}", kind("{an_object}")),
+        (".", "free"),
+    ]
+    return question, thought, _spans(text)
+
+
+def _spans(text):
+    """Text with marks around copied words as pairs; a word goes with the space before it, as in a token."""
+    out = []
+    for i, part in enumerate(text.split(_MARK)):
+        if i % 2 and out and out[-1][0].endswith(" "):
+            out[-1] = (out[-1][0][:-1], "free")
+            part = " " + part
+        out.append((part, "copied" if i % 2 else "free"))
+    return [span for span in out if span[0]]

@@ -29,6 +29,7 @@ import math
 import pathlib
 import pickle
 import random
+import shutil
 import time
 from dataclasses import dataclass
 
@@ -56,18 +57,29 @@ class Plan:
     learning_rate: float = 3e-3
     warm_up: int = 100
     decay_share: float = 0.35  # of all steps, at the end, over which the learning rate falls to nothing
+    end_from: float = 0.75  # of all steps: where the documents' last stage begins
     weight_decay: float = 0.1
     beta1: float = 0.9
     beta2: float = 0.98
     clip: float = 1.0
     balance: float = 0.01  # weight of the load-balancing loss
+    polish: bool = False  # documents of the polish throughout
     seed: int = 1
     checkpoint_every: int = 200
 
+    @property
+    def decay_from(self):
+        return round(self.steps * (1 - self.decay_share))
+
+    def stage(self, step):
+        """Of the documents, see corpus.Rows.draw."""
+        if self.polish:
+            return 3
+        return 0 if step < self.decay_from else 1 if step < self.end_from * self.steps else 2
+
     def rate(self, step):
         """Warm-up, then constant, then down to zero along 1 - sqrt."""
-        decay_from = self.steps * (1 - self.decay_share)
-        falling = (step - decay_from) / (self.steps - decay_from)
+        falling = (step - self.decay_from) / (self.steps - self.decay_from)
         down = 1 - math.sqrt(falling) if falling > 0 else 1.0
         return self.learning_rate * min(1.0, (step + 1) / self.warm_up) * down
 
@@ -141,11 +153,12 @@ def update(plan, step, rank, parameters, team):
 
 
 class Phase:
-    """One course of training: the trunk, or the nextn block on a finished trunk."""
+    """One course of training: the trunk from nothing or from `start`, or the nextn block on a `frozen` trunk."""
 
-    def __init__(self, name, plan, config, tok, work, frozen=None):
+    def __init__(self, name, plan, config, tok, work, start=None, frozen=None):
         self.name, self.plan, self.config, self.tok, self.work = name, plan, config, tok, work
         shapes = network.shapes(config)
+        self.start = start or {}
         self.frozen = frozen or {}
         shapes = {n: s for n, s in shapes.items() if n not in self.frozen}
         torch.manual_seed(plan.seed)
@@ -156,6 +169,8 @@ class Phase:
 
     def _initial(self, name, shape):
         """The nextn block starts as a copy of the last layer, which reads the token and the vector half and half."""
+        if name in self.start:
+            return self.start[name]
         c = self.config
         here, last = f"blk.{c.n_layer}.", f"blk.{c.n_layer - 1}."
         if self.frozen and name.startswith(here):
@@ -196,7 +211,8 @@ class Phase:
         plan = self.plan
         long = step % plan.long_every == plan.long_every - 1
         shape = (1, plan.rows * plan.tokens) if long else (plan.rows, plan.tokens)
-        ids, weights = rows.draw(f"{plan.seed} {self.name} {step} {rank}", *shape, long=long)
+        seed = f"{plan.seed} {self.name} {step} {rank}"
+        ids, weights = rows.draw(seed, *shape, long=long, stage=plan.stage(step))
         return torch.tensor(ids), torch.tensor(weights)[:, 1:].reshape(-1)
 
     def _losses(self, net, ids):
@@ -229,7 +245,7 @@ class Phase:
             loss = (losses * weights).sum() / weights.sum()
             (loss + plan.balance * net.balance).backward()
             figures = [loss.item()]
-            for least in (corpus.PLAIN, corpus.CHOICE):
+            for least in (corpus.PLAIN[0], corpus.CHOICE[0]):
                 figures.append(losses.detach()[weights >= least].mean().item())
             figures.append(float(net.balance))
             team.figures[rank, :4] = torch.tensor(figures, dtype=torch.float64)
@@ -273,13 +289,22 @@ class Report:
 
     def __init__(self, phase):
         self._phase = phase
-        is_new = phase.first_step == 0
-        self._file = open(phase.work / f"{phase.name}.csv", "w" if is_new else "a", newline="", encoding="ascii")
+        path = phase.work / f"{phase.name}.csv"
+        rows = self._rows_before(path, phase.first_step)
+        self._earlier = (float(rows[-1][2]), float(rows[-1][3])) if rows else (0.0, 0.0)
+        self._file = open(path, "w", newline="", encoding="ascii")
         self._csv = csv.writer(self._file)
-        if is_new:
-            self._csv.writerow(self.COLUMNS)
+        self._csv.writerows([self.COLUMNS, *rows])
         self._begin = self._last = time.monotonic()
         self._steps = []
+
+    @staticmethod
+    def _rows_before(path, first_step):
+        """Of a run that goes on: what it had written up to its checkpoint."""
+        if first_step == 0 or not path.exists():
+            return []
+        with open(path, newline="", encoding="ascii") as file:
+            return [row for row in list(csv.reader(file))[1:] if int(row[0]) <= first_step]
 
     def step(self, step, norm):
         team, plan = self._phase.team, self._phase.plan
@@ -292,7 +317,8 @@ class Report:
         # A figure that a step has not, for want of such tokens, is NaN there.
         loss, answer, choice, balance, norm = torch.tensor(self._steps).nanmean(0).tolist()
         wall, cpu = now - self._begin, time.process_time()
-        row = [step + 1, (step + 1) * per_step, f"{wall:.1f}", f"{cpu:.1f}", f"{plan.rate(step):.3g}"]
+        row = [step + 1, (step + 1) * per_step, f"{self._earlier[0] + wall:.1f}", f"{self._earlier[1] + cpu:.1f}"]
+        row.append(f"{plan.rate(step):.3g}")
         row += [f"{x:.4f}" for x in (loss, answer, choice, balance, norm)] + [f"{speed:.0f}"]
         self._csv.writerow(row)
         self._file.flush()
@@ -330,10 +356,12 @@ def plot(work, names, path):
         print("no matplotlib: no plot")
         return
     figure, axes = pyplot.subplots(figsize=(8, 4.5))
+    before = 0.0
     for name in names:
         with open(work / f"{name}.csv", newline="", encoding="ascii") as file:
             rows = list(csv.DictReader(file))
-        tokens = [float(r["tokens"]) / 1e6 for r in rows]
+        tokens = [before + float(r["tokens"]) / 1e6 for r in rows]
+        before = tokens[-1]
         axes.plot(tokens, [float(r["answer_loss"]) for r in rows], label=f"{name}: answers", linewidth=1)
         axes.plot(tokens, [float(r["choice_loss"]) for r in rows], label=f"{name}: tokens that name the subject", linewidth=0.8)
     axes.set(yscale="log", xlabel="million tokens", ylabel="cross-entropy, nats per token")
@@ -347,6 +375,7 @@ def plot(work, names, path):
 def arguments():
     parser = argparse.ArgumentParser(description="Trains the embedded model and writes its GGUF files.")
     parser.add_argument("--steps", type=int, default=DEFAULT_STEPS, help="of the trunk (default %(default)s)")
+    parser.add_argument("--polish-steps", type=int, default=DEFAULT_POLISH_STEPS, help="after them (default %(default)s)")
     parser.add_argument("--nextn-steps", type=int, default=DEFAULT_NEXTN_STEPS, help="of the nextn block (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rows", type=int, default=Plan.rows, help="of each process in a step (default %(default)s)")
@@ -360,8 +389,9 @@ def arguments():
     return parser.parse_args()
 
 
-DEFAULT_STEPS = 5600
-DEFAULT_NEXTN_STEPS = 400
+DEFAULT_STEPS = 7000
+DEFAULT_POLISH_STEPS = 800
+DEFAULT_NEXTN_STEPS = 600
 
 
 def main():
@@ -386,6 +416,13 @@ def main():
     values = trunk.run()
     if trunk.stop_after < plan.steps:
         return
+
+    polish_plan = Plan(
+        args.polish_steps, seed=args.seed, rows=args.rows, learning_rate=1.5e-3, warm_up=30, decay_share=0.8, polish=True
+    )
+    polish = Phase("polish", polish_plan, config, tok, args.work, start=values)
+    polish.resume()
+    values = polish.run()
     write_files(args, "pantheon-tiny", config, values, tok)
 
     nextn_plan = Plan(steps=args.nextn_steps, seed=args.seed, rows=args.rows, learning_rate=2e-3, decay_share=0.7)
@@ -393,7 +430,10 @@ def main():
     block = Phase("nextn", nextn_plan, with_nextn, tok, args.work, frozen=values)
     block.resume()
     write_files(args, "pantheon-tiny-mtp", with_nextn, block.run(), tok)
-    plot(args.work, ["trunk", "nextn"], args.out / "loss.png")
+    torch.set_flush_denormal(False)  # numpy, which draws, warns of it
+    for name in ("trunk", "polish", "nextn"):
+        shutil.copyfile(args.work / f"{name}.csv", args.out / f"loss-{name}.csv")
+    plot(args.work, ["trunk", "polish", "nextn"], args.out / "loss.png")
 
 
 def write_files(args, stem, config, values, tok):

@@ -24,6 +24,9 @@ class Forward {
     Forward(std::shared_ptr<const Weights> weights, const Ops& ops, SlotStore& slots, kernels::Exec& exec,
             StepProbe* probe = nullptr);
 
+    /// Other copies of the same weights, between two steps.
+    void set_weights(std::shared_ptr<const Weights> weights) { weights_ = std::move(weights); }
+
     /// Takes the memory that the step needs, KV pages included. resource_exhausted: no slot has changed.
     Status prepare(const StepBatch& batch);
     /// Runs a prepared batch and advances its slots. Cannot fail. The logits are valid until the next

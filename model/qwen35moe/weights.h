@@ -77,9 +77,36 @@ class Weights {
     /// Scratch that the widest matrix needs, in elements of a row.
     std::int64_t max_row_elems() const { return max_row_elems_; }
 
+    /// Shows every matrix that a product reads (so not the embedding, unless the head is tied to it) and
+    /// every set of experts, in the order in which a step reads them.
+    template <class MatrixFn, class ExpertsFn>
+    void visit_products(MatrixFn&& matrix, ExpertsFn&& experts) {
+        for (LayerWeights& layer : layers_) {
+            if (layer.kind == MixerKind::attention) {
+                for (kernels::WeightMatrix* w :
+                     {&layer.attention.q, &layer.attention.k, &layer.attention.v, &layer.attention.output})
+                    matrix(*w);
+            } else {
+                for (kernels::WeightMatrix* w :
+                     {&layer.gdn.qkv, &layer.gdn.gate, &layer.gdn.beta, &layer.gdn.alpha, &layer.gdn.output})
+                    matrix(*w);
+            }
+            MoeWeights& moe = layer.moe;
+            for (kernels::WeightMatrix* w :
+                 {&moe.router, &moe.shared_router, &moe.shared_gate, &moe.shared_up, &moe.shared_down})
+                matrix(*w);
+            for (kernels::ExpertMatrices* w : {&moe.gate, &moe.up, &moe.down}) experts(*w);
+        }
+        matrix(head_);
+    }
+
+    /// A second view of the same file, whose matrices may be given panels.
+    std::shared_ptr<Weights> copy() const { return std::shared_ptr<Weights>(new Weights(*this)); }
+
   private:
     friend class WeightLoader;
     Weights() = default;
+    Weights(const Weights&) = default;
 
     std::shared_ptr<const GgufFile> file_;
     ModelConfig config_;

@@ -1,52 +1,71 @@
 #include "model/state/kv_sequence.h"
 
-#include <new>
+#include <utility>
 
 namespace pantheon::model {
-namespace {
-constexpr std::align_val_t kPageAlignment{64};
-}
 
-void KvSequence::Free::operator()(std::byte* p) const {
-    ::operator delete(p, kPageAlignment);
-}
-
-KvSequence::Page KvSequence::allocate_page(std::size_t n_bytes) {
-    return Page(static_cast<std::byte*>(::operator new(n_bytes, kPageAlignment)));
-}
-
-KvSequence::KvSequence(const StateShape& shape)
-    : shape_(shape), tables_(static_cast<std::size_t>(shape.n_attention_layers)) {}
-
-void KvSequence::reserve(std::int64_t n_rows) {
-    const std::size_t n_heads = static_cast<std::size_t>(shape_.n_head_kv);
-    const std::size_t page_bytes = kernels::kv_page_bytes(shape_.kv_type, shape_.head_dim);
-    while (n_pages_ < n_kv_pages(n_rows)) {
-        // Everything that can fail comes first, so that the tables never differ in length.
-        std::vector<Page> pages;
-        for (std::size_t i = 0; i < tables_.size() * n_heads; ++i) pages.push_back(allocate_page(page_bytes));
-        owned_.reserve(owned_.size() + pages.size());
-        for (auto& table : tables_) table.reserve(table.size() + n_heads);
-
-        for (std::size_t i = 0; i < pages.size(); ++i) {
-            tables_[i / n_heads].push_back(pages[i].get());
-            owned_.push_back(std::move(pages[i]));
-        }
-        ++n_pages_;
+KvSequence::KvSequence(std::shared_ptr<KvPool> pool, std::span<const KvBlockPtr> blocks)
+    : pool_(std::move(pool)), tables_(static_cast<std::size_t>(pool_->shape().n_attention_layers)) {
+    blocks_.assign(blocks.begin(), blocks.end());
+    for (auto& table : tables_)
+        table.resize(blocks_.size() * static_cast<std::size_t>(pool_->shape().n_head_kv));
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+        pool_->enter_sequence(*blocks_[i]);
+        set_pages(i);
     }
 }
 
-kernels::KvView KvSequence::view(int attention_layer) const {
-    kernels::KvView view;
-    view.type = shape_.kv_type;
-    view.n_head_kv = shape_.n_head_kv;
-    view.head_dim = shape_.head_dim;
-    view.pages = tables_[static_cast<std::size_t>(attention_layer)].data();
-    return view;
+KvSequence::~KvSequence() {
+    for (const KvBlockPtr& block : blocks_) pool_->leave_sequence(*block);
 }
 
-std::uint64_t KvSequence::used_bytes() const {
-    return static_cast<std::uint64_t>(n_pages_) * shape_.kv_bytes_per_page_row();
+void KvSequence::set_pages(std::size_t index) {
+    const auto n_heads = static_cast<std::size_t>(pool_->shape().n_head_kv);
+    for (std::size_t layer = 0; layer < tables_.size(); ++layer)
+        for (std::size_t head = 0; head < n_heads; ++head)
+            tables_[layer][index * n_heads + head] =
+                blocks_[index]->page(static_cast<int>(layer), static_cast<int>(head));
+}
+
+void KvSequence::reserve(std::int64_t n_rows, std::int64_t n_more) {
+    const std::int64_t n_partial = n_rows % kernels::kKvPageRows;
+    if (n_more > 0 && n_partial > 0) {
+        // A step writes behind n_rows: who shares the block must not see that, nor must we see theirs.
+        const auto last = static_cast<std::size_t>(n_rows / kernels::kKvPageRows);
+        if (!is_held_alone(blocks_[last])) {
+            KvBlockPtr own = pool_->copy(*blocks_[last], static_cast<int>(n_partial));
+            pool_->leave_sequence(*blocks_[last]);
+            pool_->enter_sequence(*own);
+            blocks_[last] = std::move(own);
+            set_pages(last);
+        }
+    }
+    const auto n_heads = static_cast<std::size_t>(pool_->shape().n_head_kv);
+    while (n_blocks() < n_kv_pages(n_rows + n_more)) {
+        // Everything that can fail comes first, so that tables and blocks never differ in length.
+        KvBlockPtr block = pool_->allocate();
+        blocks_.reserve(blocks_.size() + 1);
+        for (auto& table : tables_) table.reserve(table.size() + n_heads);
+
+        for (auto& table : tables_) table.resize(table.size() + n_heads);
+        pool_->enter_sequence(*block);
+        blocks_.push_back(std::move(block));
+        set_pages(blocks_.size() - 1);
+    }
+}
+
+std::vector<KvBlockPtr> KvSequence::share(std::int64_t n_rows) const {
+    return {blocks_.begin(), blocks_.begin() + n_kv_pages(n_rows)};
+}
+
+kernels::KvView KvSequence::view(int attention_layer) const {
+    const StateShape& shape = pool_->shape();
+    kernels::KvView view;
+    view.type = shape.kv_type;
+    view.n_head_kv = shape.n_head_kv;
+    view.head_dim = shape.head_dim;
+    view.pages = tables_[static_cast<std::size_t>(attention_layer)].data();
+    return view;
 }
 
 }  // namespace pantheon::model

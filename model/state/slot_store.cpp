@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "model/state/host_checkpoint.h"
 #include "runtime/base/units.h"
 
 namespace pantheon::model {
@@ -19,24 +20,62 @@ Error out_of_range(SlotId slot, int n_slots) {
                  slot_name(slot) + ": there are " + std::to_string(n_slots) + " slots");
 }
 
+Error no_memory_for_state(SlotId slot) {
+    return Error(Code::resource_exhausted, slot_name(slot) + ": no memory for the state of a sequence");
+}
+
 }  // namespace
 
 SlotStore::SlotStore(const StateShape& shape, int n_slots, int n_ctx)
-    : shape_(shape), n_ctx_(n_ctx), sequences_(static_cast<std::size_t>(n_slots)) {
+    : shape_(shape),
+      n_ctx_(n_ctx),
+      pool_(std::make_shared<KvPool>(shape)),
+      sequences_(static_cast<std::size_t>(n_slots)) {
     assert(n_slots >= 1 && n_ctx >= 1);
 }
 
-Status SlotStore::bind(SlotId slot) {
+Status SlotStore::check_free(SlotId slot) const {
     if (!is_valid(slot)) return out_of_range(slot, n_slots());
     if (is_bound(slot)) return Error(Code::failed_precondition, slot_name(slot) + ": is bound");
+    return {};
+}
+
+Status SlotStore::bind(SlotId slot) {
+    if (Status ok = check_free(slot); !ok) return ok;
     try {
-        sequences_[index(slot)] = std::make_unique<Sequence>(shape_);
+        sequences_[index(slot)].reset(
+            new Sequence{0, std::make_shared<StateImage>(shape_), KvSequence(pool_)});
     } catch (const std::bad_alloc&) {
-        return Error(Code::resource_exhausted, slot_name(slot) + ": no memory for the state of a sequence");
+        return no_memory_for_state(slot);
     } catch (const std::length_error&) {
-        return Error(Code::resource_exhausted, slot_name(slot) + ": no memory for the state of a sequence");
+        return no_memory_for_state(slot);
     }
     return {};
+}
+
+Status SlotStore::restore(SlotId slot, const Checkpoint& from) {
+    if (Status ok = check_free(slot); !ok) return ok;
+    const auto* state = dynamic_cast<const HostCheckpoint*>(&from);
+    if (!state || !(state->shape == shape_) || from.length() > n_ctx_)
+        return Error(Code::invalid_argument, slot_name(slot) + ": the checkpoint has another shape");
+    try {
+        sequences_[index(slot)].reset(
+            new Sequence{from.length(), state->image, KvSequence(pool_, state->blocks)});
+    } catch (const std::bad_alloc&) {
+        return no_memory_for_state(slot);
+    }
+    return {};
+}
+
+Result<CheckpointPtr> SlotStore::snapshot(SlotId slot) const {
+    if (!is_bound(slot)) return Error(Code::failed_precondition, slot_name(slot) + ": is not bound");
+    const Sequence& sequence = at(slot);
+    try {
+        return CheckpointPtr(std::make_shared<const HostCheckpoint>(shape_, sequence.length, sequence.image,
+                                                                    sequence.kv.share(sequence.length)));
+    } catch (const std::bad_alloc&) {
+        return no_memory_for_state(slot);
+    }
 }
 
 void SlotStore::release(SlotId slot) {
@@ -60,7 +99,9 @@ Status SlotStore::reserve(SlotId slot, std::int32_t n_rows) {
     Sequence& sequence = at(slot);
     assert(n_rows >= 0 && n_rows <= n_ctx_ - sequence.length);
     try {
-        sequence.kv.reserve(sequence.length + n_rows);
+        if (n_rows > 0 && !is_held_alone(sequence.image))
+            sequence.image = std::make_shared<StateImage>(*sequence.image);
+        sequence.kv.reserve(sequence.length, n_rows);
     } catch (const std::bad_alloc&) {
         return Error(Code::resource_exhausted,
                      slot_name(slot) + ": no memory for KV, " + format_bytes(kv_used_bytes()) + " in use");
@@ -73,23 +114,16 @@ void SlotStore::commit(SlotId slot, std::int32_t n_rows) {
 }
 
 float* SlotStore::conv_state(SlotId slot, int gdn_layer) {
-    return at(slot).conv.data() + static_cast<std::size_t>(gdn_layer) * shape_.conv_floats;
+    return at(slot).image->conv.data() + static_cast<std::size_t>(gdn_layer) * shape_.conv_floats;
 }
 
 kernels::GdnState SlotStore::gdn_state(SlotId slot, int gdn_layer) {
-    return {at(slot).gdn.data() + static_cast<std::size_t>(gdn_layer) * shape_.gdn_floats,
+    return {at(slot).image->gdn.data() + static_cast<std::size_t>(gdn_layer) * shape_.gdn_floats,
             shape_.gdn_head_dim};
 }
 
 kernels::KvView SlotStore::kv(SlotId slot, int attention_layer) const {
     return at(slot).kv.view(attention_layer);
-}
-
-std::uint64_t SlotStore::kv_used_bytes() const {
-    std::uint64_t sum = 0;
-    for (const auto& sequence : sequences_)
-        if (sequence) sum += sequence->kv.used_bytes();
-    return sum;
 }
 
 std::uint64_t SlotStore::kv_pool_bytes() const {

@@ -1,5 +1,5 @@
-// Who holds which sequence's state: bind, release and move are one call each, and nothing else changes
-// ownership.
+// Who holds which sequence's state: bind, release, move, snapshot and restore are one call each, and nothing
+// else changes ownership.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 
 #include "kernels/attention/kv_view.h"
 #include "kernels/gdn/gated_delta_rule.h"
+#include "model/state/checkpoint.h"
+#include "model/state/host_checkpoint.h"
 #include "model/state/kv_sequence.h"
 #include "model/state/state_shape.h"
 #include "runtime/base/ids.h"
@@ -16,7 +18,8 @@
 namespace pantheon::model {
 
 /// A slot is its state: prefill and decode write into the slot's own images, there is no live copy beside
-/// them.
+/// them. Checkpoints share memory with slots: taking one and starting from one copies nothing; the next step
+/// that writes to what is shared takes its own copy first, in reserve().
 class SlotStore {
   public:
     /// n_slots, n_ctx ≥ 1. Memory for a sequence is taken at bind() and as it grows.
@@ -25,6 +28,11 @@ class SlotStore {
     /// A fresh sequence: length 0, states zero, no KV. failed_precondition when the slot is bound,
     /// resource_exhausted when memory is short.
     Status bind(SlotId slot);
+    /// A sequence that goes on from the checkpoint, which must be of a store of this shape
+    /// (invalid_argument).
+    Status restore(SlotId slot, const Checkpoint& from);
+    /// The slot's sequence as it is after its last step. failed_precondition when the slot is not bound.
+    Result<CheckpointPtr> snapshot(SlotId slot) const;
     /// Frees what the slot held. Harmless when it is not bound.
     void release(SlotId slot);
     /// Hands the sequence of `from` to the unbound slot `to`; not a byte of it moves.
@@ -36,8 +44,9 @@ class SlotStore {
     int n_ctx() const { return n_ctx_; }
     std::int32_t length(SlotId slot) const;  // −1 when not bound
 
-    /// Room for n more rows after the slot's length, which must stay ≤ n_ctx. resource_exhausted when memory
-    /// is short; the sequence itself does not change.
+    /// Room for n more rows after the slot's length, which must stay ≤ n_ctx; what checkpoints share of the
+    /// images and of that room becomes the slot's own. resource_exhausted when memory is short; the sequence
+    /// itself does not change.
     Status reserve(SlotId slot, std::int32_t n_rows);
     /// The step has written n more rows and advanced the states.
     void commit(SlotId slot, std::int32_t n_rows);
@@ -47,26 +56,23 @@ class SlotStore {
     kernels::GdnState gdn_state(SlotId slot, int gdn_layer);
     kernels::KvView kv(SlotId slot, int attention_layer) const;
 
-    std::uint64_t kv_used_bytes() const;
+    std::uint64_t kv_used_bytes() const { return pool_->sequence_bytes(); }  // what slots share counts once
     std::uint64_t kv_pool_bytes() const;  // n_slots × n_ctx rows, in whole pages
 
   private:
     struct Sequence {
-        explicit Sequence(const StateShape& shape)
-            : conv(static_cast<std::size_t>(shape.n_gdn_layers) * shape.conv_floats),
-              gdn(static_cast<std::size_t>(shape.n_gdn_layers) * shape.gdn_floats),
-              kv(shape) {}
         std::int32_t length = 0;
-        std::vector<float> conv;  // [GDN layer][gdn_conv_dim][gdn_d_conv − 1]
-        std::vector<float> gdn;   // [GDN layer][v head][v][k]
+        std::shared_ptr<StateImage> image;
         KvSequence kv;
     };
+    Status check_free(SlotId slot) const;
     static std::size_t index(SlotId slot) { return static_cast<std::size_t>(slot.value); }
     const Sequence& at(SlotId slot) const { return *sequences_[index(slot)]; }
     Sequence& at(SlotId slot) { return *sequences_[index(slot)]; }
 
     StateShape shape_;
     int n_ctx_;
+    std::shared_ptr<KvPool> pool_;
     std::vector<std::unique_ptr<Sequence>> sequences_;  // by slot; null: not bound
 };
 

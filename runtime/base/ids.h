@@ -23,6 +23,7 @@ using SlotId = Id<struct SlotTag, std::int32_t>;         // 0 … n_slots − 1 
 using DieId = Id<struct DieTag, std::int32_t>;           // index into the engine's dies
 using EngineId = Id<struct EngineTag, std::int32_t>;     // index into the daemon's engines
 using TicketId = Id<struct TicketTag, std::uint64_t>;    // one accepted request; never reused in a process
+using CheckpointId = Id<struct CheckpointTag, std::uint64_t>;  // a kept state on a die; 0 is none
 using TokenId = std::int32_t;                            // a vocabulary entry; −1 is none
 
 }  // namespace pantheon

@@ -20,7 +20,7 @@ int run_cancel(const CancelOptions& options, const std::string& endpoint);
 int run_drain(const DrainOptions& options, const std::string& endpoint);
 int run_reload(const ReloadOptions& options, const std::string& endpoint);
 int run_metrics(const std::string& endpoint);
-int run_sessions(const std::string& endpoint);
+int run_sessions(const SessionsOptions& options, const std::string& endpoint);
 
 // Of a daemon, or of the file that --model names.
 int run_tokenize(const TokenizeOptions& options, const std::string& endpoint);

@@ -85,10 +85,16 @@ int run_metrics(const std::string& endpoint) {
     return ask_and_print(endpoint, MetricsRequest{});
 }
 
-int run_sessions(const std::string& endpoint) {
+int run_sessions(const SessionsOptions& options, const std::string& endpoint) {
     SessionRequest request;
-    request.op = "sessions";
-    return ask_and_print(endpoint, request);
+    request.op = options.drop.empty() ? "sessions" : "session.drop";
+    if (!options.drop.empty()) request.session = repair_utf8(options.drop);
+    if (options.is_shared) request.cache = CacheMode::shared;
+    const auto answer = ask_daemon(endpoint, request);
+    if (const int* code = std::get_if<int>(&answer)) return *code;
+    const auto& result = std::get<Json>(answer);
+    if (options.as_json) return print_json(result);
+    return print(options.drop.empty() ? sessions_text(result) : "dropped\n");
 }
 
 }  // namespace pantheon::cli

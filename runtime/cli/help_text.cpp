@@ -79,8 +79,11 @@ is reported with line and column of every problem; then nothing has changed, and
     {"metrics", "the daemon's counters", "pantheon [--endpoint E] metrics",
      R"(Prints the daemon's answer, or its typed refusal.)", "pantheon metrics"},
 
-    {"sessions", "this user's stored sessions", "pantheon [--endpoint E] sessions",
-     R"(Prints the daemon's answer, or its typed refusal.)", "pantheon sessions"},
+    {"sessions", "this user's stored sessions",
+     "pantheon [--endpoint E] sessions [--json] [--shared] [--drop NAME]",
+     R"(Lists the states that requests have named, with their lengths and the memory they hold, or drops one.)",
+     R"(pantheon sessions
+pantheon sessions --drop talk)"},
 
     {"tokenize", "text to token ids", "pantheon [--endpoint E] tokenize [--model FILE] [--special] TEXT|-",
      R"(Prints the ids of TEXT on one line, separated by spaces. Control tokens such as <|im_end|> are

@@ -43,7 +43,11 @@ struct ReloadOptions {
     bool is_dry_run = false;
 };
 struct MetricsOptions {};
-struct SessionsOptions {};
+struct SessionsOptions {
+    bool as_json = false;
+    bool is_shared = false;
+    std::string drop;  // a session's name; empty: list them
+};
 
 // `model` empty: ask the daemon.
 struct TokenizeOptions {

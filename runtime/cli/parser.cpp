@@ -85,6 +85,7 @@ struct Targets {
     CancelOptions cancel;
     DrainOptions drain;
     ReloadOptions reload;
+    SessionsOptions sessions;
     TokenizeOptions tokenize;
     DetokenizeOptions detokenize;
     TemplateOptions template_;
@@ -177,7 +178,11 @@ class Parser {
         add_command("reload").add_flag("--dry-run", t_.reload.is_dry_run,
                                        "say what would change, change nothing");
         add_command("metrics");
-        add_command("sessions");
+        CLI::App& sessions = add_command("sessions");
+        sessions.add_flag("--json", t_.sessions.as_json, "print the daemon's reply as JSON");
+        sessions.add_flag("--shared", t_.sessions.is_shared, "those that were declared shared");
+        sessions.add_option("--drop", t_.sessions.drop, "drop this one instead of listing them")
+            ->type_name("NAME");
     }
 
     void add_model_option(CLI::App& command, std::string& target) {
@@ -268,7 +273,7 @@ class Parser {
         if (name == "drain") return t_.drain;
         if (name == "reload") return t_.reload;
         if (name == "metrics") return MetricsOptions{};
-        if (name == "sessions") return SessionsOptions{};
+        if (name == "sessions") return t_.sessions;
         if (name == "tokenize") return t_.tokenize;
         if (name == "detokenize") return t_.detokenize;
         if (name == "template") return t_.template_;

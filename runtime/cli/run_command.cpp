@@ -15,7 +15,7 @@ struct Runner {
     int operator()(const DrainOptions& o) const { return run_drain(o, endpoint); }
     int operator()(const ReloadOptions& o) const { return run_reload(o, endpoint); }
     int operator()(const MetricsOptions&) const { return run_metrics(endpoint); }
-    int operator()(const SessionsOptions&) const { return run_sessions(endpoint); }
+    int operator()(const SessionsOptions& options) const { return run_sessions(options, endpoint); }
     int operator()(const TokenizeOptions& o) const { return run_tokenize(o, endpoint); }
     int operator()(const DetokenizeOptions& o) const { return run_detokenize(o, endpoint); }
     int operator()(const TemplateOptions& o) const { return run_template(o, endpoint); }

@@ -124,4 +124,14 @@ std::string status_text(const Json& status) {
     return out;
 }
 
+std::string sessions_text(const Json& result) {
+    std::string out;
+    const Json& sessions = field(result, "sessions");
+    if (!sessions.is_array()) return out;
+    for (const Json& session : sessions)
+        out += text(field(session, "session")) + ": " + text(field(session, "tokens")) + " tokens, " +
+               bytes(field(session, "bytes")) + "\n";
+    return out.empty() ? "no sessions\n" : out;
+}
+
 }  // namespace pantheon::cli

@@ -38,7 +38,7 @@ struct EngineSection {
 
 struct CpuSection {
     std::int64_t threads = 0;
-    bool repack = false;
+    bool repack = true;
 };
 
 struct KvSection {

@@ -5,19 +5,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
 
+#include "runtime/config/cgroups.h"
+#include "runtime/config/free_memory.h"
+
 namespace pantheon::config {
 namespace {
-
-std::optional<std::string> first_line(const std::string& path) {
-    std::ifstream in(path);
-    std::string line;
-    if (!std::getline(in, line)) return std::nullopt;
-    return line;
-}
 
 /// The CPUs this process may run on. A machine may have more than a fixed cpu_set_t holds.
 std::vector<int> allowed_cpus() {
@@ -59,16 +54,6 @@ std::optional<std::int64_t> quota_v1(const std::string& dir) {
     return ceil_ratio(std::atof(quota->c_str()), std::atof(period->c_str()));
 }
 
-bool has_controller(std::string_view list, std::string_view name) {
-    while (!list.empty()) {
-        const std::size_t comma = list.find(',');
-        if (list.substr(0, comma) == name) return true;
-        if (comma == std::string_view::npos) break;
-        list.remove_prefix(comma + 1);
-    }
-    return false;
-}
-
 }  // namespace
 
 Environment process_environment() {
@@ -101,22 +86,9 @@ std::int64_t physical_cores(const std::vector<int>& cpus, const std::string& roo
 
 std::optional<std::int64_t> cgroup_cpu_quota(const std::string& root) {
     std::optional<std::int64_t> tightest;
-    std::ifstream in(root + "/proc/self/cgroup");
-    for (std::string line; std::getline(in, line);) {  // "0::/a/b" or "4:cpu,cpuacct:/a/b"
-        const std::size_t first = line.find(':');
-        const std::size_t second = line.find(':', first + 1);
-        if (first == std::string::npos || second == std::string::npos) continue;
-        const std::string controllers = line.substr(first + 1, second - first - 1);
-        const bool is_v2 = controllers.empty();
-        if (!is_v2 && !has_controller(controllers, "cpu")) continue;
-        const std::string mount = root + "/sys/fs/cgroup" + (is_v2 ? "" : "/cpu");
-        // A limit on any ancestor binds too.
-        for (std::string path = line.substr(second + 1);; path.resize(path.rfind('/'))) {
-            if (path == "/") path.clear();
-            const auto quota = is_v2 ? quota_v2(mount + path) : quota_v1(mount + path);
-            if (quota && (!tightest || *quota < *tightest)) tightest = quota;
-            if (path.find('/') == std::string::npos) break;
-        }
+    for (const CgroupDir& group : own_cgroups("cpu", root)) {
+        const auto quota = group.is_v2 ? quota_v2(group.path) : quota_v1(group.path);
+        if (quota && (!tightest || *quota < *tightest)) tightest = quota;
     }
     return tightest;
 }
@@ -134,6 +106,12 @@ HostDefaults host_defaults() {
     host.endpoint = default_endpoint(process_environment());
     host.n_cores = physical_cores(allowed_cpus());
     if (const auto quota = cgroup_cpu_quota()) host.n_cores = std::min(host.n_cores, *quota);
+    // Read once: a reload must not find another default because memory has been used meanwhile.
+    static const std::int64_t free_bytes = free_memory_bytes();
+    host.free_bytes = free_bytes;
+    // systemd may name several directories; the first is ours.
+    const std::string states = process_environment()("STATE_DIRECTORY").value_or("");
+    host.state_directory = states.substr(0, states.find(':'));
     return host;
 }
 

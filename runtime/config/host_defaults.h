@@ -12,9 +12,11 @@
 namespace pantheon::config {
 
 struct HostDefaults {
-    std::string model_path;    // the embedded model's place below the install prefix
-    std::string endpoint;      // where to listen
-    std::int64_t n_cores = 1;  // physical cores that affinity and cgroup allow
+    std::string model_path;       // the embedded model's place below the install prefix
+    std::string endpoint;         // where to listen
+    std::int64_t n_cores = 1;     // physical cores that affinity and cgroup allow
+    std::int64_t free_bytes = 0;  // memory that this process may still take
+    std::string state_directory;  // $STATE_DIRECTORY; empty: none
 };
 
 HostDefaults host_defaults();

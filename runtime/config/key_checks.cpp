@@ -54,6 +54,12 @@ Status auto_model_path(Config& config, std::size_t, const HostDefaults& host) {
     return {};
 }
 
+Status check_sessions_dir(Config& config, std::size_t) {
+    const std::string& dir = config.sessions.dir;
+    if (dir.empty() || dir.front() == '/') return {};
+    return Error(Code::invalid_argument, quote_toml(dir) + ": is not absolute");
+}
+
 Status auto_endpoint(Config& config, std::size_t, const HostDefaults& host) {
     config.ipc.endpoint = host.endpoint;
     return {};

@@ -10,6 +10,7 @@
 namespace pantheon::config {
 
 Status auto_model_path(Config& config, std::size_t engine, const HostDefaults& host);
+Status check_sessions_dir(Config& config, std::size_t engine);
 Status auto_endpoint(Config& config, std::size_t engine, const HostDefaults& host);
 
 Status check_model_path(Config& config, std::size_t engine);

@@ -138,9 +138,9 @@ const KeyRow kRows[] = {
      }},
     {.path = "cpu.repack",
      .field = at<&Config::cpu, &CpuSection::repack>,
-     .fallback = "false",
-     .help = "keep a second copy of weights in a faster layout",
-     .awaits = "repacking"},
+     .fallback = "true",
+     .help = "keep a second copy of weights in a faster layout where it fits into memory, the routed experts "
+             "last"},
 
     {.path = "kv.n_ctx",
      .field = at<&Config::kv, &KvSection::n_ctx>,
@@ -205,25 +205,33 @@ const KeyRow kRows[] = {
 
     {.path = "sessions.every",
      .field = at<&Config::sessions, &SessionsSection::every>,
-     .fallback = "0",
+     .fallback = "1024",
      .range = Range{0, 262144},
      .unit = "tokens",
      .reload = Reload::live,
-     .help = "distance of state checkpoints; 0: none",
-     .awaits = "the prefix cache"},
+     .help = "distance of the state checkpoints that do not depend on messages; 0: none of these"},
     {.path = "sessions.bytes",
      .field = at<&Config::sessions, &SessionsSection::bytes>,
-     .fallback = "0",
+     .fallback = "\"auto\"",
      .range = Range{0, kMaxBytes},
      .unit = "bytes",
      .reload = Reload::live,
-     .help = "host memory for state checkpoints; 0: none",
-     .awaits = "the prefix cache"},
+     .help = "memory for the prefix cache, everything included; 0: no cache",
+     .auto_meaning = "a tenth of the memory that was free when the daemon started",
+     .apply_auto = [](Config& config, std::size_t, const HostDefaults& host) -> Status {
+         config.sessions.bytes = host.free_bytes / 10;
+         return {};
+     }},
     {.path = "sessions.dir",
      .field = at<&Config::sessions, &SessionsSection::dir>,
-     .fallback = "\"\"",
-     .help = "where state checkpoints spill to; empty: nowhere",
-     .awaits = "the prefix cache"},
+     .fallback = "\"auto\"",
+     .help = "where sessions are saved; empty: nowhere",
+     .auto_meaning = "$STATE_DIRECTORY, which systemd sets; else nowhere",
+     .apply_auto = [](Config& config, std::size_t, const HostDefaults& host) -> Status {
+         config.sessions.dir = host.state_directory;
+         return {};
+     },
+     .check = check_sessions_dir},
 
     {.path = "limits.max_tokens",
      .field = at<&Config::limits, &LimitsSection::max_tokens>,

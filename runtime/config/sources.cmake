@@ -1,5 +1,7 @@
 add_library(pantheon_config STATIC
+  config/cgroups.cpp
   config/diff.cpp
+  config/free_memory.cpp
   config/host_defaults.cpp
   config/key_checks.cpp
   config/key_value.cpp

@@ -51,6 +51,10 @@ actors::SamplingDefaults sampling_defaults(const config::SamplingSection& config
     return defaults;
 }
 
+actors::CacheSettings cache_of(const config::Config& config) {
+    return {config.sessions.every, config.sessions.dir, static_cast<std::uint64_t>(config.sessions.bytes)};
+}
+
 actors::Limits limits_of(const config::Config& config) {
     actors::Limits limits;
     limits.n_ctx = static_cast<std::int32_t>(config.kv.n_ctx);

@@ -16,5 +16,6 @@ actors::SamplingDefaults sampling_defaults(const config::SamplingSection& config
                                            const actors::SamplingDefaults& of_file);
 
 actors::Limits limits_of(const config::Config& config);
+actors::CacheSettings cache_of(const config::Config& config);
 
 }  // namespace pantheon::daemon

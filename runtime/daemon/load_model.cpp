@@ -4,6 +4,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/units.h"
+#include "runtime/config/host_defaults.h"
 #include "runtime/daemon/live_settings.h"
 
 namespace pantheon::daemon {
@@ -17,6 +18,18 @@ model::TemplateFamily template_family(const model::GgufMetadata& file) {
         log_warning("model", is_there ? "the file's chat template is unknown; the Qwen3.5 rules are used"
                                       : "the file has no chat template; the Qwen3.5 rules are used");
     return choice.family;
+}
+
+/// The most that leaves room for sequences. The copies come on top of the mapped file, whose pages the system
+/// may drop once they are packed.
+model::Repack what_fits(const model::Weights& weights, model::Backend backend) {
+    constexpr std::uint64_t kForSequences = std::uint64_t{2} << 30;
+    const auto free_bytes = static_cast<std::uint64_t>(config::host_defaults().free_bytes);
+    for (const model::Repack repack : {model::Repack::all, model::Repack::dense}) {
+        const std::uint64_t n_bytes = model::repack_bytes(weights, backend, repack);
+        if (n_bytes > 0 && n_bytes + kForSequences <= free_bytes) return repack;
+    }
+    return model::Repack::none;
 }
 
 }  // namespace
@@ -49,6 +62,7 @@ Result<LoadedModel> load_model(const config::Config& config) {
     settings.text.family = template_family(metadata);
     settings.text.sampling = sampling_defaults(config.sampling, *sampling);
     settings.limits = limits_of(config);
+    settings.cache = cache_of(config);
 
     const config::EngineSection& engine = config.engines.front();
     settings.engine.name = engine.name;
@@ -60,6 +74,8 @@ Result<LoadedModel> load_model(const config::Config& config) {
     settings.engine.ops = model::op_choices(backend);
     settings.engine.n_threads = static_cast<int>(config.cpu.threads);
     settings.engine.n_slots = static_cast<int>(engine.slots);
+    settings.engine.codec = model::checkpoint_codec(**weights, config.kv.format);
+    settings.engine.checkpoint = model::checkpoint_sizes(**weights, config.kv.format);
 
     model::ExecutorConfig executor;
     executor.backend = backend;
@@ -67,6 +83,8 @@ Result<LoadedModel> load_model(const config::Config& config) {
     executor.n_slots = settings.engine.n_slots;
     executor.n_ctx = static_cast<int>(config.kv.n_ctx);
     executor.kv_format = config.kv.format;
+    executor.repack = config.cpu.repack ? what_fits(**weights, backend) : model::Repack::none;
+    settings.engine.repack_bytes = model::repack_bytes(**weights, backend, executor.repack);
     settings.engine.make_executor = [weights = loaded.weights, executor] {
         return model::Executor::create(weights, executor);
     };
@@ -100,8 +118,11 @@ std::string describe_plan(const config::Config& config, const LoadedModel& loade
     plan +=
         fmt::format("KV       {} slots × {} rows × {} a row = up to {}, allocated as sequences grow\n",
                     n_slots, config.kv.n_ctx, format_bytes(kv_row_bytes), format_bytes(n_slots * kv_bytes));
+    const auto cache_bytes = static_cast<std::uint64_t>(config.sessions.bytes);
+    plan += fmt::format("cache    up to {}: {} a state, and its KV\n", format_bytes(cache_bytes),
+                        format_bytes(state_bytes));
     plan += fmt::format("memory   up to {} besides the mapped file\n",
-                        format_bytes(n_slots * (state_bytes + kv_bytes)));
+                        format_bytes(n_slots * (state_bytes + kv_bytes) + cache_bytes));
     return plan;
 }
 

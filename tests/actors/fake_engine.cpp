@@ -8,6 +8,41 @@
 namespace pantheon::actors {
 namespace {
 
+/// The fake device's state of a sequence is its tokens; a block has a name for every 16 of them.
+class FakeCheckpoint : public model::Checkpoint {
+  public:
+    explicit FakeCheckpoint(const std::vector<TokenId>& sequence)
+        : Checkpoint(static_cast<std::int32_t>(sequence.size()), names(sequence)), tokens(sequence) {}
+    std::vector<TokenId> tokens;
+
+  private:
+    static std::vector<std::uint64_t> names(const std::vector<TokenId>& sequence) {
+        std::vector<std::uint64_t> names;
+        std::uint64_t hash = 1;
+        for (std::size_t i = 0; i < sequence.size(); ++i) {
+            hash = (hash ^ static_cast<std::uint64_t>(sequence[i] + 1)) * 0x100000001B3ULL;
+            if (i % kFakeBlockRows == kFakeBlockRows - 1 || i + 1 == sequence.size()) names.push_back(hash);
+        }
+        return names;
+    }
+};
+
+class FakeCodec : public model::CheckpointCodec {
+  public:
+    std::string layout() const override { return "fake"; }
+    std::uint64_t encoded_bytes(std::int32_t length) const override {
+        return static_cast<std::uint64_t>(length) * sizeof(TokenId);
+    }
+    Status encode(const model::Checkpoint& checkpoint, const Sink& sink) const override {
+        return sink(std::as_bytes(std::span(dynamic_cast<const FakeCheckpoint&>(checkpoint).tokens)));
+    }
+    Result<model::CheckpointPtr> decode(std::int32_t length, const Source& source) const override {
+        std::vector<TokenId> tokens(static_cast<std::size_t>(length));
+        if (Status ok = source(std::as_writable_bytes(std::span(tokens))); !ok) return std::move(ok).error();
+        return model::CheckpointPtr(std::make_shared<const FakeCheckpoint>(tokens));
+    }
+};
+
 class FakeExecutor : public model::Executor {
   public:
     FakeExecutor(std::shared_ptr<FakeDeviceControl> control, int n_slots, int n_ctx, std::int32_t n_vocab,
@@ -22,11 +57,30 @@ class FakeExecutor : public model::Executor {
         sequence.emplace();
         return {};
     }
+    Status restore(SlotId slot, const model::Checkpoint& from) override {
+        if (control_->fail_restore) return Error(Code::resource_exhausted, "injected: no memory");
+        auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
+        if (sequence) return Error(Code::failed_precondition, "bound");
+        sequence = dynamic_cast<const FakeCheckpoint&>(from).tokens;
+        ++control_->n_restored;
+        return {};
+    }
+    Result<model::CheckpointPtr> snapshot(SlotId slot) override {
+        if (control_->fail_snapshot) return Error(Code::resource_exhausted, "injected: no memory");
+        const auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
+        if (!sequence) return Error(Code::failed_precondition, "not bound");
+        auto checkpoint = std::make_shared<const FakeCheckpoint>(*sequence);
+        control_->checkpoints.emplace_back(checkpoint);
+        return model::CheckpointPtr(std::move(checkpoint));
+    }
     void release(SlotId slot) override { slots_[static_cast<std::size_t>(slot.value)].reset(); }
     std::int32_t length(SlotId slot) const override {
         const auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
         return sequence ? static_cast<std::int32_t>(sequence->size()) : -1;
     }
+
+    Status repack(model::Repack) override { return {}; }
+    std::uint64_t repack_bytes() const override { return 0; }
 
     Result<model::StepLogits> step(std::span<const model::StepRun> runs) override {
         const int number = control_->n_steps++;
@@ -106,6 +160,15 @@ std::vector<TokenId> fake_reply(std::vector<TokenId> prompt, std::int64_t max_to
         if (next == end) break;
     }
     return reply;
+}
+
+std::shared_ptr<const model::CheckpointCodec> fake_codec() {
+    return std::make_shared<const FakeCodec>();
+}
+
+std::size_t FakeDeviceControl::n_held() const {
+    return static_cast<std::size_t>(std::count_if(checkpoints.begin(), checkpoints.end(),
+                                                  [](const auto& held) { return !held.expired(); }));
 }
 
 std::unique_ptr<model::Executor> make_fake_executor(std::shared_ptr<FakeDeviceControl> control, int n_slots,

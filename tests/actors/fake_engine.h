@@ -42,6 +42,8 @@ class FakePort : public ClientPort {
     std::function<void(PortEvent)> sink_;
 };
 
+inline constexpr std::int32_t kFakeBlockRows = 16;
+
 /// What tests tell the fake device to do.
 struct FakeDeviceControl {
     std::atomic<int> n_steps{0};         // the two of each canary included
@@ -53,6 +55,10 @@ struct FakeDeviceControl {
     Nonsense nonsense = Nonsense::none;
     std::function<void()> during_next_step;  // called once, in the middle of a step
     std::vector<std::size_t> rows_per_step;
+    bool fail_restore = false, fail_snapshot = false;
+    int n_restored = 0;
+    std::vector<std::weak_ptr<const model::Checkpoint>> checkpoints;  // every one ever taken
+    std::size_t n_held() const;                                       // of these, those that still exist
 };
 
 /// The token that the fake device prefers after a sequence: a letter, or `end` after some histories.
@@ -60,6 +66,9 @@ TokenId fake_next_token(std::span<const TokenId> sequence, TokenId end);
 
 /// What a greedy request must produce: up to `max_tokens` tokens, the end token included when it comes.
 std::vector<TokenId> fake_reply(std::vector<TokenId> prompt, std::int64_t max_tokens, TokenId end);
+
+/// Saves the tokens.
+std::shared_ptr<const model::CheckpointCodec> fake_codec();
 
 std::unique_ptr<model::Executor> make_fake_executor(std::shared_ptr<FakeDeviceControl> control, int n_slots,
                                                     int n_ctx, std::int32_t n_vocab, TokenId end);

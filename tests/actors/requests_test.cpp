@@ -91,8 +91,9 @@ TEST_F(DaemonTest, RefusesWhatItCannotServeWithOneErrorAndNoAccepted) {
     cases.back().request.sampling.logit_bias = {{1 << 20, 1.0F}};
     cases.push_back({"thinking budget", greedy({'a'}), Code::invalid_argument, "thinking_budget"});
     cases.back().request.thinking_budget = 10;
-    cases.push_back({"session", greedy({'a'}), Code::unimplemented, "session"});
+    cases.push_back({"session without a cache", greedy({'a'}), Code::invalid_argument, "session"});
     cases.back().request.session = "s";
+    cases.back().request.cache = CacheMode::off;
     cases.push_back({"empty stop", greedy({'a'}), Code::invalid_argument, "stop[0]"});
     cases.back().request.stop = {""};
     cases.push_back({"bad message", greedy({'a'}), Code::invalid_argument, "messages[0]"});
@@ -381,11 +382,8 @@ TEST_F(DaemonTest, StatusShowsStateSlotsAndTheCallersRequestsOnly) {
 TEST_F(DaemonTest, OpsOfLaterVersionsAreRefusedByName) {
     start();
     deliver("c", RequestId("a"), MetricsRequest{});
-    deliver("c", RequestId("e"), SessionRequest{"session.drop", "s", CacheMode::private_});
     run();
     EXPECT_EQ(events<ErrorEvent>("c", RequestId("a"))[0].error.code(), Code::unimplemented);
-    EXPECT_NE(events<ErrorEvent>("c", RequestId("e"))[0].error.message().find("session.drop"),
-              std::string::npos);
 }
 
 TEST_F(DaemonTest, ADrainLetsRunningRequestsFinishAndRefusesNewOnes) {

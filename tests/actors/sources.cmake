@@ -1,10 +1,19 @@
+# Decisions of the prefix cache, without actors.
+pantheon_test(prefix_cache_test
+  SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/cache/checkpoint_marks_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/cache/prefix_cache_test.cpp
+  LIBS pantheon_actors
+  LABELS fast)
 # Actors on CAF's test scheduler: one thread, virtual time, a fake device and a fake socket.
 pantheon_test(actors_test
   SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/cache_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/failures_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_engine.cpp
     ${CMAKE_CURRENT_LIST_DIR}/reload_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/requests_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/saved_sessions_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/step_planner_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/thinking_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/token_rights_test.cpp
@@ -12,3 +21,5 @@ pantheon_test(actors_test
   LIBS pantheon_actors
   LABELS fast)
 target_precompile_headers(actors_test PRIVATE ${CMAKE_SOURCE_DIR}/actors/caf.h)
+# These tests wait for nothing and compute nothing; optimising them only costs the time to build them.
+target_compile_options(actors_test PRIVATE $<$<CONFIG:Release>:-O0>)

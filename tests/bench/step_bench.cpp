@@ -1,5 +1,7 @@
-// Milliseconds per token of a model on this host: prefill of a prompt, then decode one token at a time. The
-// model is run over the prompt once before anything is timed, so that its pages are mapped.
+// Milliseconds per token of a model on this host. Tests are read from standard input, one a line, and
+// answered one a line in JSON, so that a script can alternate with another program without loading either
+// again (compare_llama.py). A test is "pp N": a prompt of N tokens in one step, "tg N [DEPTH]": N tokens one
+// by one after a prompt of DEPTH, or "bt B [N]": N steps of one token for each of B sequences.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +9,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <iostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -20,88 +25,163 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kUsage = 2;
+constexpr int kMaxBatch = 16;
+constexpr int kContext = 8192;
+constexpr int kPromptChunk = 512;
 
 struct Options {
     std::string model;
-    model::Backend backend = model::Backend::cpu;
-    int n_threads = 1;
-    int n_prompt = 256;
-    int n_decode = 32;
+    model::ExecutorConfig executor;
 };
 
 double milliseconds_since(Clock::time_point start) {
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-/// The time of one step.
-Result<double> timed_step(model::Executor& executor, model::StepRun run) {
+/// Of all threads; other processes on the same cores do not count, but caches and memory are shared with
+/// them.
+double cpu_milliseconds() {
+    timespec now{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+struct StepTime {
+    double ms = 0, cpu_ms = 0;
+};
+
+class Bench {
+  public:
+    Bench(model::Executor& executor, std::int64_t n_vocab) : executor_(executor), n_vocab_(n_vocab) {}
+
+    /// Median time per token of a test, as a line of JSON.
+    Result<std::string> run(const std::string& line) {
+        std::istringstream words(line);
+        std::string test;
+        int n = 0, extra = 0;
+        words >> test >> n;
+        if (!(words >> extra)) extra = 0;
+        std::vector<StepTime> times;
+        const int n_slots = test == "bt" ? n : 1;
+        const int n_steps = test == "tg" ? n : test == "bt" ? (extra > 0 ? extra : 12) : 1;
+        const int n_prompt = test == "pp" ? n : test == "tg" ? extra : 0;
+        if (n < 1 || n_slots > kMaxBatch || n_prompt + n_steps > kContext ||
+            (test != "pp" && test != "tg" && test != "bt"))
+            return Error(Code::invalid_argument, "no such test: " + line);
+        for (int s = 0; s < n_slots; ++s)
+            if (Status ok = executor_.bind(SlotId(s)); !ok) return std::move(ok).error();
+        Status status =
+            test == "pp" ? step({prompt(0, n)}, times, n) : decode(n_prompt, n_slots, n_steps, times);
+        for (int s = 0; s < n_slots; ++s) executor_.release(SlotId(s));
+        if (!status) return std::move(status).error();
+        const auto median = [&](double StepTime::*field) {
+            std::vector<double> values;
+            for (const StepTime& time : times) values.push_back(time.*field);
+            std::sort(values.begin(), values.end());
+            return values[values.size() / 2];
+        };
+        return fmt::format("{{\"test\": \"{}\", \"ms\": {:.3f}, \"cpu_ms\": {:.3f}}}", line,
+                           median(&StepTime::ms), median(&StepTime::cpu_ms));
+    }
+
+  private:
+    TokenId token(int i) const { return static_cast<TokenId>(i * 7919LL % n_vocab_); }
+
+    model::StepRun prompt(int pos, int n) const {
+        model::StepRun run{SlotId(0), pos, {}, model::WantLogits::last};
+        for (int i = 0; i < n; ++i) run.tokens.push_back(token(pos + i));
+        return run;
+    }
+
+    Status decode(int n_prompt, int n_slots, int n_steps, std::vector<StepTime>& times) {
+        std::vector<StepTime> ignored;
+        for (int pos = 0; pos < n_prompt; pos += kPromptChunk)
+            if (Status ok = step({prompt(pos, std::min(kPromptChunk, n_prompt - pos))}, ignored, 1); !ok)
+                return ok;
+        for (int i = 0; i < n_steps; ++i) {
+            std::vector<model::StepRun> runs;
+            for (int s = 0; s < n_slots; ++s)
+                runs.push_back({SlotId(s),
+                                n_prompt + i,
+                                {token((n_prompt + i) * n_slots + s)},
+                                model::WantLogits::last});
+            if (Status ok = step(runs, times, n_slots); !ok) return ok;
+        }
+        return {};
+    }
+
+    Status step(const std::vector<model::StepRun>& runs, std::vector<StepTime>& times, int n_tokens) {
+        const auto start = Clock::now();
+        const double cpu_start = cpu_milliseconds();
+        auto logits = executor_.step(runs);
+        if (!logits) return std::move(logits).error();
+        times.push_back({milliseconds_since(start) / n_tokens, (cpu_milliseconds() - cpu_start) / n_tokens});
+        for (std::int64_t r = 0; r < logits->n_rows; ++r)
+            for (const float x : logits->row(r))
+                if (!std::isfinite(x)) return Error(Code::internal, "a logit is not finite");
+        return {};
+    }
+
+    model::Executor& executor_;
+    std::int64_t n_vocab_;
+};
+
+Status run(Options options) {
     const auto start = Clock::now();
-    auto logits = executor.step({&run, 1});
-    if (!logits) return std::move(logits).error();
-    const double ms = milliseconds_since(start);
-    for (std::int64_t r = 0; r < logits->n_rows; ++r)
-        for (const float x : logits->row(r))
-            if (!std::isfinite(x)) return Error(Code::internal, "a logit is not finite");
-    return ms;
-}
-
-void report(const char* name, std::vector<double> times) {
-    std::sort(times.begin(), times.end());
-    fmt::print("{:8} ms/token: min {:.3f}, median {:.3f}, max {:.3f} of {}\n", name, times.front(),
-               times[times.size() / 2], times.back(), times.size());
-}
-
-Status run(const Options& options) {
     auto file = model::GgufFile::open(options.model);
     if (!file) return std::move(file).error();
     auto weights = model::Weights::load(*file);
     if (!weights) return std::move(weights).error();
-    model::ExecutorConfig config;
-    config.backend = options.backend;
-    config.n_threads = options.n_threads;
-    config.n_ctx = options.n_prompt + options.n_decode;
-    auto executor = model::Executor::create(*weights, config);
+    options.executor.n_slots = kMaxBatch;
+    options.executor.n_ctx = kContext;
+    auto executor = model::Executor::create(*weights, options.executor);
     if (!executor) return std::move(executor).error();
-
-    const SlotId slot(0);
-    const auto token = [&](int i) { return static_cast<TokenId>(i * 7919LL % (*weights)->n_vocab()); };
-    std::vector<double> prefill, decode;
-    for (int round = 0; round < 3; ++round) {
-        if (Status ok = (*executor)->bind(slot); !ok) return ok;
-        model::StepRun prompt{slot, 0, {}, model::WantLogits::last};
-        for (int i = 0; i < options.n_prompt; ++i) prompt.tokens.push_back(token(i));
-        auto ms = timed_step(**executor, prompt);
-        if (!ms) return std::move(ms).error();
-        if (round > 0) prefill.push_back(*ms / options.n_prompt);
-        for (int i = 0; i < options.n_decode; ++i) {
-            const int at = options.n_prompt + i;
-            ms = timed_step(**executor, {slot, at, {token(at)}, model::WantLogits::last});
-            if (!ms) return std::move(ms).error();
-            if (round > 0) decode.push_back(*ms);
-        }
-        (*executor)->release(slot);
+    fmt::print("{{\"isa\": \"{}\", \"threads\": {}, \"repacked\": {}, \"load_ms\": {:.0f}}}\n",
+               model::isa_name(options.executor.backend), options.executor.n_threads,
+               (*executor)->repack_bytes(), milliseconds_since(start));
+    std::fflush(stdout);
+    Bench bench(**executor, (*weights)->n_vocab());
+    for (std::string line; std::getline(std::cin, line) && !line.empty();) {
+        auto answer = bench.run(line);
+        if (!answer) return std::move(answer).error();
+        fmt::print("{}\n", *answer);
+        std::fflush(stdout);
     }
-    fmt::print("{} isa {} threads {}\n", options.model, model::isa_name(options.backend), options.n_threads);
-    report("prefill", prefill);
-    report("decode", decode);
     return {};
+}
+
+bool parse(int argc, char** argv, Options& options) {
+    options.executor.backend = model::Backend::cpu;
+    options.executor.repack = model::Repack::all;
+    for (int i = 1; i < argc; ++i) {
+        const std::string word = argv[i];
+        if (!word.starts_with("--")) {
+            options.model = word;
+        } else if (word == "--ref") {
+            options.executor.backend = model::Backend::ref;
+        } else if (word == "--rows") {
+            options.executor.repack = model::Repack::none;
+        } else if (word == "--dense") {
+            options.executor.repack = model::Repack::dense;
+        } else if (word == "--threads" && i + 1 < argc) {
+            options.executor.n_threads = std::max(1, std::atoi(argv[++i]));
+        } else {
+            return false;
+        }
+    }
+    return !options.model.empty();
 }
 
 }  // namespace
 }  // namespace pantheon
 
 int main(int argc, char** argv) {
-    if (argc < 2 || std::strcmp(argv[1], "--help") == 0) {
-        fmt::print("usage: step_bench MODEL.gguf [cpu|ref [THREADS [PROMPT [DECODE]]]]\n");
-        return argc < 2 ? pantheon::kUsage : 0;
-    }
     pantheon::Options options;
-    options.model = argv[1];
-    if (argc > 2 && std::strcmp(argv[2], "ref") == 0) options.backend = pantheon::model::Backend::ref;
-    if (argc > 3) options.n_threads = std::max(1, std::atoi(argv[3]));
-    if (argc > 4) options.n_prompt = std::max(1, std::atoi(argv[4]));
-    if (argc > 5) options.n_decode = std::max(1, std::atoi(argv[5]));
-    if (const pantheon::Status status = pantheon::run(options); !status) {
+    if (!pantheon::parse(argc, argv, options)) {
+        fmt::print(stderr, "usage: step_bench MODEL.gguf [--threads N] [--ref] [--rows | --dense] < TESTS\n");
+        return pantheon::kUsage;
+    }
+    if (const pantheon::Status status = pantheon::run(std::move(options)); !status) {
         fmt::print(stderr, "step_bench: {}\n", status.error().to_string());
         return 1;
     }

@@ -13,6 +13,7 @@ function(pantheon_e2e_test name script)
 endfunction()
 
 pantheon_e2e_test(serving serving_test.py)
+pantheon_e2e_test(cache cache_test.py)
 pantheon_e2e_test(stopping stopping_test.py)
 pantheon_e2e_test(commands commands_test.py)
 pantheon_e2e_test(clients clients_test.py)

@@ -15,8 +15,10 @@ from programs import MODEL, MODEL_WITH_NEXTN, build_from_arguments, pantheon
 
 import corpus
 import export
+import gguf
 import network
 import numpy
+import tokenizer
 import torch
 
 BUILD = build_from_arguments(__doc__)
@@ -60,6 +62,25 @@ class ShippedModelTest(unittest.TestCase):
 
     def test_so_does_the_network_in_chunks_and_on_the_file_with_the_nextn_block(self):
         self.assert_same_logits(MODEL_WITH_NEXTN, chunk=64)
+
+
+class NextnTest(unittest.TestCase):
+    def test_the_nextn_block_mostly_drafts_what_the_trunk_says(self):
+        config, parameters = export.read(MODEL_WITH_NEXTN)
+        merges = gguf.Reader(MODEL_WITH_NEXTN).metadata["tokenizer.ggml.merges"]
+        back = {shown: byte for byte, shown in tokenizer.ALPHABET.items()}
+        tok = tokenizer.Tokenizer([tuple(bytes(back[c] for c in half) for half in m.split(" ")) for m in merges])
+        ids, weights = corpus.Rows(corpus.Corpus(), tok).draw("nextn test", 12, 256)
+        tokens = torch.tensor(ids)[:, :-1]
+        net = network.Network(config, parameters)
+        with torch.no_grad():
+            hidden = net.hidden(tokens)
+            said = net.logits(hidden).argmax(-1)
+            drafted = net.logits(net.nextn_hidden(tokens, hidden)).argmax(-1)
+        in_answers = torch.tensor(weights)[:, 1:] >= corpus.PLAIN[0]
+        share = (said == drafted)[in_answers].double().mean().item()
+        print(f"first drafts that the trunk takes: {share:.1%} of {int(in_answers.sum())}")
+        self.assertGreaterEqual(share, 0.8)
 
 
 def golden_value(name, index):

@@ -22,7 +22,7 @@ import tokenizer
 import tools
 
 BUILD = build_from_arguments(__doc__)
-TOY = ["--vocab", "500", "--tokenizer-chats", "400", "--rows", "1", "--nextn-steps", "2"]
+TOY = ["--vocab", "500", "--tokenizer-chats", "400", "--rows", "1", "--polish-steps", "2", "--nextn-steps", "2"]
 
 
 def train(folder, steps, *more):
@@ -126,9 +126,10 @@ class ToyRunTest(unittest.TestCase):
 
     def test_a_token_weighs_what_its_text_weighs(self):
         rows = corpus.Rows(corpus.Corpus(), self.tok)
-        spans = [("<|im_start|>user\nIs it?<|im_end|>\n", 0.0), ("This is about", 1.0), (" kv.n_ctx", 5.0), (".", 1.0)]
+        spans = [("<|im_start|>user\nIs it?<|im_end|>\n", corpus.PROMPT), ("This is about", corpus.PLAIN)]
+        spans += [(" kv.n_ctx", corpus.CHOICE), (".", corpus.PLAIN)]
         ids, weights = rows._document(spans)
-        heavy = [token for token, weight in zip(ids, weights) if weight == 5.0]
+        heavy = [token for token, weight in zip(ids, weights) if weight == corpus.CHOICE[0]]
         self.assertEqual(self.tok.decode(heavy), " kv.n_ctx")
 
     def test_a_run_that_was_stopped_ends_with_the_same_weights(self):

@@ -35,8 +35,9 @@ struct Impl {
 
 /// The instruction sets of the cpu backend that this host can run.
 inline std::vector<CpuIsa> cpu_isas() {
-    std::vector<CpuIsa> isas = {CpuIsa::scalar};
-    if (host_cpu_isa() != CpuIsa::scalar) isas.push_back(host_cpu_isa());
+    std::vector<CpuIsa> isas;
+    for (const CpuIsa isa : {CpuIsa::scalar, CpuIsa::avx2, CpuIsa::avx512})
+        if (host_has(isa)) isas.push_back(isa);
     return isas;
 }
 

@@ -1,12 +1,14 @@
 // Random weight matrices of any type, and the values they stand for.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
 #include "kernels/linear/weight_matrix.h"
+#include "kernels/linear/weight_panels.h"
 #include "kernels/quant/dequantize.h"
 #include "tests/kernels/kernel_test.h"
 
@@ -98,6 +100,32 @@ class WeightBytes {
     std::int64_t n_in_, n_rows_, row_bytes_;
     std::vector<std::byte> storage_;
     std::vector<float> values_;
+};
+
+/// Panels of a matrix for an instruction set, on a cache line.
+class PackedBytes {
+  public:
+    PackedBytes(const WeightMatrix& matrix, CpuIsa isa) : matrix_(matrix) {
+        const PanelLayout layout = panel_layout(matrix.type, panel_rows(isa), matrix.n_in);
+        const std::int64_t n_panels = layout.n_panels(matrix.n_out);
+        storage_.resize(static_cast<std::size_t>(n_panels * layout.bytes) + kCacheLine);
+        const auto past = reinterpret_cast<std::uintptr_t>(storage_.data()) % kCacheLine;
+        std::byte* panels = storage_.data() + (kCacheLine - past) % kCacheLine;
+        for (std::int64_t i = 0; i < n_panels; ++i) {
+            const std::int64_t first = i * layout.n_rows;
+            pack_panel(matrix.type, layout, matrix.row(first), matrix.row_bytes,
+                       static_cast<int>(std::min<std::int64_t>(layout.n_rows, matrix.n_out - first)),
+                       panels + i * layout.bytes);
+        }
+        matrix_.panels = panels;
+        matrix_.panel_rows = layout.n_rows;
+    }
+    WeightMatrix matrix() const { return matrix_; }
+
+  private:
+    static constexpr std::size_t kCacheLine = 64;
+    WeightMatrix matrix_;
+    std::vector<std::byte> storage_;
 };
 
 }  // namespace pantheon::kernels::test

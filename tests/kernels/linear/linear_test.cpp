@@ -84,6 +84,73 @@ TEST(LinearTest, EveryInstructionSetGivesTheSameBitsForEveryTypeAndColumnCount) 
         }
 }
 
+constexpr Case kPanelCases[] = {
+    {"q3_k", WeightType::q3_k, 768, 37, 0},      {"q4_k", WeightType::q4_k, 768, 37, 0},
+    {"q5_k", WeightType::q5_k, 512, 37, 0},      {"q6_k", WeightType::q6_k, 768, 37, 0},
+    {"iq4_xs", WeightType::iq4_xs, 512, 37, 0},  {"q8_0", WeightType::q8_0, 256, 37, 0},
+    {"odd_blocks", WeightType::q8_0, 96, 16, 0}, {"one_row", WeightType::q4_k, 256, 1, 0},
+};
+
+TEST(LinearTest, PackedPanelsGiveTheBitsOfRowsForEveryColumnCount) {
+    for (const Case& c : kPanelCases)
+        for (int n_rows = 1; n_rows <= 9; ++n_rows) {
+            SCOPED_TRACE(std::string(c.name) + " rows " + std::to_string(n_rows));
+            const WeightBytes weights(c.type, c.n_in, c.n_out, 21);
+            const auto x = random_values(static_cast<std::size_t>(n_rows * c.n_in), 23, -3, 3);
+            const std::size_t n_results = static_cast<std::size_t>(n_rows * c.n_out);
+            const auto run = [&](CpuIsa isa, const WeightMatrix& matrix) {
+                ThreadTeam team(2);
+                Exec exec(team, isa);
+                Guarded y(n_results);
+                Input in(x, c.n_in);
+                linear_cpu(exec, matrix, in.rows, y.data());
+                return y.vector();
+            };
+            const auto want = run(CpuIsa::scalar, weights.matrix());
+            for (const CpuIsa isa : cpu_isas()) {
+                if (panel_rows(isa) == 0) continue;
+                const PackedBytes packed(weights.matrix(), isa);
+                EXPECT_EQ(run(isa, packed.matrix()), want) << cpu_isa_name(isa);
+                // Panels of another width are not for this instruction set: it falls back to the rows.
+                for (const CpuIsa other : cpu_isas()) EXPECT_EQ(run(other, packed.matrix()), want);
+            }
+        }
+}
+
+TEST(LinearTest, ExtremeWeightsAndActivationsDoNotOverflowInPanels) {
+    // Bytes of all ones make the largest quants; activations at full scale, all of one sign.
+    for (const Case& c : kPanelCases)
+        for (const int fill : {0x00, 0x7F, 0x80, 0xFF}) {
+            SCOPED_TRACE(std::string(c.name) + " bytes " + std::to_string(fill));
+            const WeightBytes weights(c.type, c.n_in, c.n_out, 21);
+            std::vector<std::byte> bytes(static_cast<std::size_t>(weights.matrix().row_bytes * c.n_out),
+                                         static_cast<std::byte>(fill));
+            WeightMatrix matrix = weights.matrix();
+            matrix.data = bytes.data();
+            for (const float sign : {1.0f, -1.0f}) {
+                Input in(std::vector<float>(static_cast<std::size_t>(c.n_in), sign), c.n_in);
+                for (const CpuIsa isa : cpu_isas()) {
+                    if (panel_rows(isa) == 0) continue;
+                    ThreadTeam team(1);
+                    Exec exec(team, isa);
+                    Guarded y(static_cast<std::size_t>(c.n_out)), packed_y(static_cast<std::size_t>(c.n_out));
+                    linear_cpu(exec, matrix, in.rows, y.data());
+                    const auto bits = [](const Guarded<>& values) {
+                        const auto floats = values.vector();
+                        std::vector<std::uint32_t> words(floats.size());
+                        std::memcpy(words.data(), floats.data(), floats.size() * sizeof(float));
+                        for (std::size_t i = 0; i < words.size(); ++i)
+                            if (std::isnan(floats[i])) words[i] = 0x7FC00000;  // which NaN does not matter
+                        return words;
+                    };
+                    const PackedBytes packed(matrix, isa);
+                    linear_cpu(exec, packed.matrix(), in.rows, packed_y.data());
+                    EXPECT_EQ(bits(packed_y), bits(y)) << cpu_isa_name(isa);
+                }
+            }
+        }
+}
+
 TEST(LinearTest, ARowHasTheSameBitsAloneAndAmongOthers) {
     for (const auto& impl : kLinear)
         for (const Case& c : kCases)

@@ -39,6 +39,78 @@ StepRun run(int slot, std::int32_t pos, std::vector<TokenId> tokens, WantLogits 
     return r;
 }
 
+/// Widths that every packed type can have.
+TinyShape packable_shape() {
+    TinyShape shape;
+    shape.label = "packable";
+    shape.n_embd = 256, shape.n_ff_exp = 256, shape.n_ff_shexp = 256, shape.gdn_head_dim = 64;
+    using kernels::WeightType;
+    shape.types = {
+        {"attn_qkv.weight", WeightType::q8_0},       {"attn_gate.weight", WeightType::q8_0},
+        {"ffn_gate_exps.weight", WeightType::q8_0},  {"ffn_up_exps.weight", WeightType::q8_0},
+        {"ffn_down_exps.weight", WeightType::q8_0},  {"ffn_gate_shexp.weight", WeightType::q8_0},
+        {"ffn_down_shexp.weight", WeightType::q4_0}, {"output.weight", WeightType::q8_0},
+    };
+    return shape;
+}
+
+std::vector<float> all_logits(Executor& executor, const std::vector<TokenId>& tokens,
+                              const std::vector<model::Repack>& modes) {
+    EXPECT_TRUE(executor.bind(SlotId{0}));
+    std::vector<float> all;
+    constexpr std::size_t kChunks[] = {1, 5, 1, 9, 2, 7};
+    for (std::size_t t = 0, i = 0; t < tokens.size(); ++i) {
+        EXPECT_TRUE(executor.repack(modes[i % modes.size()]));
+        const std::size_t n = std::min(kChunks[i % 6], tokens.size() - t);
+        const auto begin = tokens.begin() + static_cast<std::ptrdiff_t>(t);
+        const StepRun step = run(0, static_cast<std::int32_t>(t), {begin, begin + static_cast<std::ptrdiff_t>(n)});
+        const auto logits = executor.step({&step, 1});
+        EXPECT_TRUE(logits);
+        all.insert(all.end(), logits->data, logits->data + logits->n_rows * logits->n_vocab);
+        t += n;
+    }
+    executor.release(SlotId{0});
+    return all;
+}
+
+TEST(ExecutorTest, RepackingInMidSequenceLeavesEveryBitOfTheLogits) {
+    using model::Repack;
+    const auto weights = *tiny_model(packable_shape()).load();
+    const auto tokens = random_tokens(36, 300, 9);
+    ExecutorConfig config;
+    config.backend = model::Backend::cpu;
+    config.n_ctx = kContext;
+    config.n_threads = 2;
+    auto executor = *Executor::create(weights, config);
+    EXPECT_EQ(executor->repack_bytes(), 0u);
+    const auto want = all_logits(*executor, tokens, {Repack::none});
+    for (const auto& modes : std::vector<std::vector<Repack>>{
+             {Repack::all}, {Repack::dense}, {Repack::none, Repack::all, Repack::dense, Repack::all}}) {
+        const auto have = all_logits(*executor, tokens, modes);
+        ASSERT_EQ(have.size(), want.size());
+        EXPECT_EQ(std::memcmp(have.data(), want.data(), want.size() * sizeof(float)), 0);
+    }
+}
+
+TEST(ExecutorTest, SaysHowMuchIsRepacked) {
+    using model::Repack;
+    const auto weights = *tiny_model(packable_shape()).load();
+    ExecutorConfig config;
+    config.backend = model::Backend::cpu;
+    config.repack = Repack::all;
+    auto executor = *Executor::create(weights, config);
+    const std::uint64_t all = executor->repack_bytes();
+    EXPECT_EQ(all, model::repack_bytes(*weights, model::Backend::cpu, Repack::all));
+    EXPECT_EQ(all > 0, kernels::host_cpu_isa() != kernels::CpuIsa::scalar);
+    ASSERT_TRUE(executor->repack(Repack::dense));
+    EXPECT_EQ(executor->repack_bytes(), model::repack_bytes(*weights, model::Backend::cpu, Repack::dense));
+    EXPECT_TRUE(all == 0 || executor->repack_bytes() < all);
+    ASSERT_TRUE(executor->repack(Repack::none));
+    EXPECT_EQ(executor->repack_bytes(), 0u);
+    config.backend = model::Backend::ref;
+    EXPECT_EQ((*Executor::create(weights, config))->repack_bytes(), 0u);
+}
+
 TEST(ExecutorTest, StepsRunsOfSeveralSlotsInTheOrderOfTheRuns) {
     const Rows want = Stepper(tiny_model()).sequence(SlotId{0}, golden_tokens(), 16);
     const auto tokens = golden_tokens();

@@ -123,6 +123,44 @@ TEST_P(InvarianceTest, SameBitsAfterASlotWasMovedOrUsedBefore) {
     expect_same_rows(have, want);
 }
 
+TEST_P(InvarianceTest, SameBitsAfterAResumeFromACheckpoint) {
+    const Rows want = stepper(1).sequence(SlotId{0}, tokens_, tokens_.size());
+    Stepper steps = stepper(2);
+    ASSERT_TRUE(steps.slots.bind(SlotId{0}));
+    // The first sequence goes on past each checkpoint; others resume there, beside it, in other chunks.
+    std::vector<std::pair<std::size_t, model::CheckpointPtr>> kept;
+    std::size_t t = 0;
+    for (const std::size_t end : {1u, 64u, 90u}) {
+        (void)steps.step({steps.run_of(SlotId{0}, tokens_, t, end)});
+        t = end;
+        kept.emplace_back(t, *steps.slots.snapshot(SlotId{0}));
+    }
+    const auto others = random_tokens(40, shape().n_vocab, 91);
+    for (const std::size_t chunk : {7u, 64u}) {
+        for (const auto& [at, checkpoint] : kept) {
+            SCOPED_TRACE("resumed at " + std::to_string(at) + " in chunks of " + std::to_string(chunk));
+            const SlotId slot{3}, fork{4};
+            steps.slots.release(slot);
+            steps.slots.release(fork);
+            ASSERT_TRUE(steps.slots.restore(slot, *checkpoint));
+            ASSERT_TRUE(steps.slots.restore(fork, *checkpoint));
+            Rows have(want.begin(), want.begin() + static_cast<std::ptrdiff_t>(at));
+            for (std::size_t i = at; i < tokens_.size(); i += chunk) {
+                const std::size_t end = std::min(i + chunk, tokens_.size());
+                std::vector<StepRun> runs{steps.run_of(slot, tokens_, i, end)};
+                if (i - at < others.size()) {  // another text from the same checkpoint
+                    StepRun run = steps.run_of(fork, others, i - at, std::min(end - at, others.size()),
+                                               WantLogits::none);
+                    run.pos = static_cast<std::int32_t>(i);
+                    runs.push_back(run);
+                }
+                for (auto& row : steps.step(runs)) have.push_back(std::move(row));
+            }
+            expect_same_rows(have, want);
+        }
+    }
+}
+
 /// Enough to meet every op and both KV formats; all combinations would take minutes under the sanitizers.
 std::vector<Setting> some_settings() {
     std::vector<Setting> settings;

@@ -10,5 +10,7 @@ pantheon_test(qwen35moe_load_test
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/config_test.cpp ${CMAKE_CURRENT_LIST_DIR}/weights_test.cpp
   LIBS pantheon_tiny_model)
 pantheon_test(model_state_test
-  SOURCES ${CMAKE_CURRENT_LIST_DIR}/../state/slot_store_test.cpp
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/../state/checkpoint_test.cpp
+          ${CMAKE_CURRENT_LIST_DIR}/../state/slot_store_test.cpp
+          ${CMAKE_CURRENT_LIST_DIR}/../state/state_file_test.cpp
   LIBS pantheon_model)

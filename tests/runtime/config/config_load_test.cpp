@@ -21,6 +21,7 @@ HostDefaults test_host() {
     host.model_path = "/opt/model.gguf";
     host.endpoint = "ipc:///tmp/test.sock";
     host.n_cores = 3;
+    host.free_bytes = 5000;
     return host;
 }
 
@@ -46,7 +47,7 @@ TEST(ConfigLoadTest, EmptyFileGivesEveryDefault) {
     EXPECT_THAT(config->engines[0].dies, ElementsAre("cpu"));
     EXPECT_EQ(config->engines[0].slots, 16);
     EXPECT_EQ(config->cpu.threads, 3);
-    EXPECT_FALSE(config->cpu.repack);
+    EXPECT_TRUE(config->cpu.repack);
     EXPECT_EQ(config->kv.n_ctx, 4096);
     EXPECT_EQ(config->kv.format, model::KvFormat::f16);
     EXPECT_EQ(config->kv.sink, 16);
@@ -208,11 +209,8 @@ constexpr BadFile kBadFiles[] = {
      "f.toml:1:16: unimplemented: engine.split: 20 needs an engine of two dies"},
     {"placement_split", "placement.split = 20\n", "f.toml:1:19: unimplemented: placement.split: 20 needs"},
     {"multiplex", "engine.multiplex = 'exclusive'\n", "f.toml:1:20: unimplemented: engine.multiplex: "},
-    {"repack", "cpu.repack = true\n", "f.toml:1:14: unimplemented: cpu.repack: true needs repacking"},
-    {"sessions_every", "sessions.every = 1024\n",
-     "f.toml:1:18: unimplemented: sessions.every: 1024 needs the prefix cache"},
-    {"sessions_bytes", "sessions.bytes = 1\n", "f.toml:1:18: unimplemented: sessions.bytes: "},
-    {"sessions_dir", "sessions.dir = '/x'\n", "f.toml:1:16: unimplemented: sessions.dir: "},
+    {"sessions_dir", "sessions.dir = 'x'\n",
+     "f.toml:1:16: invalid_argument: sessions.dir: \"x\": is not absolute"},
     {"metrics", "metrics.listen = '127.0.0.1:9090'\n", "f.toml:1:18: unimplemented: metrics.listen: "},
     {"watch", "daemon.watch = true\n",
      "f.toml:1:16: unimplemented: daemon.watch: true needs a watch on the file"},
@@ -241,7 +239,7 @@ TEST(ConfigLoadTest, ReportsAllProblemsInFileOrder) {
 
 TEST(ConfigLoadTest, ValuesEqualToTheDefaultOfALaterFeatureAreTaken) {
     loaded(
-        "kv.sink = 16\nkv.window = 128\nsessions.bytes = 0\nmetrics.listen = 'off'\nengine.multiplex = "
+        "kv.sink = 16\nkv.window = 128\nmetrics.listen = 'off'\nengine.multiplex = "
         "'off'\n");
 }
 

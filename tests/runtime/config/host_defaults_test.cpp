@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 
+#include "runtime/config/free_memory.h"
 #include "runtime/config/host_defaults.h"
 
 namespace pantheon::config {
@@ -80,6 +81,39 @@ TEST_F(FakeRootTest, QuotasOfVersionOneAreReadToo) {
     write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
     write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
     EXPECT_EQ(cgroup_cpu_quota(root_), 3);
+}
+
+TEST_F(FakeRootTest, FreeMemoryIsTheLeastOfHostAndGroups) {
+    EXPECT_EQ(free_memory_bytes(root_), 0);
+    write("proc/meminfo", "MemTotal: 9000 kB\nMemFree: 1 kB\nMemAvailable: 4000 kB\n");
+    EXPECT_EQ(free_memory_bytes(root_), 4000 * 1024);
+    write("proc/self/cgroup", "0::/a/b\n");
+    write("sys/fs/cgroup/a/b/memory.max", "max\n");
+    write("sys/fs/cgroup/a/b/memory.current", "5\n");
+    EXPECT_EQ(free_memory_bytes(root_), 4000 * 1024);
+    write("sys/fs/cgroup/a/memory.max", "1000000\n");
+    write("sys/fs/cgroup/a/memory.current", "800000\n");
+    EXPECT_EQ(free_memory_bytes(root_), 200000);
+    write("sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 300000\n");
+    EXPECT_EQ(free_memory_bytes(root_), 500000) << "cache that can be given back is free";
+    write("sys/fs/cgroup/memory.max", "700000\n");
+    write("sys/fs/cgroup/memory.current", "900000\n");
+    EXPECT_EQ(free_memory_bytes(root_), 0);
+}
+
+TEST_F(FakeRootTest, MemoryLimitsOfVersionOneAreReadToo) {
+    write("proc/meminfo", "MemAvailable: 4000 kB\n");
+    write("proc/self/cgroup", "4:memory:/a\n");
+    write("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "100000\n");
+    write("sys/fs/cgroup/memory/a/memory.usage_in_bytes", "60000\n");
+    write("sys/fs/cgroup/memory/a/memory.stat", "total_inactive_file 1000\n");
+    write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    write("sys/fs/cgroup/memory/memory.usage_in_bytes", "60000\n");
+    EXPECT_EQ(free_memory_bytes(root_), 41000);
+}
+
+TEST(HostDefaultsTest, ThisHostHasFreeMemory) {
+    EXPECT_GT(host_defaults().free_bytes, 0);
 }
 
 TEST_F(FakeRootTest, TheEmbeddedModelLiesBesideTheProgramWhereverThatWasMoved) {

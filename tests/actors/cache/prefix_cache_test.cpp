@@ -1,0 +1,260 @@
+// The prefix cache beside a model that keeps plain lists: what is found, what is isolated, what goes, and
+// that the budget holds after every single operation.
+#include "actors/cache/prefix_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+namespace pantheon::actors {
+namespace {
+
+using Tokens = std::vector<TokenId>;
+const CacheSpace kAlice = "uid:1", kBob = "uid:2";
+constexpr model::CheckpointSizes kSizes{1000, 100, 16};
+
+Tokens tokens_of(const std::string& text) {
+    return {text.begin(), text.end()};
+}
+
+/// KV blocks of a sequence that shares with none other than its own prefixes.
+std::vector<std::uint64_t> blocks_of(const Tokens& tokens) {
+    std::vector<std::uint64_t> blocks;
+    std::uint64_t hash = 7;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        hash = (hash ^ static_cast<std::uint64_t>(tokens[i])) * 0x100000001B3ULL + 1;
+        if (i % 16 == 15 || i + 1 == tokens.size()) blocks.push_back(hash);
+    }
+    return blocks;
+}
+
+CheckpointId keep(PrefixCache& cache, const CacheSpace& space, const Tokens& tokens, CheckpointId base = {}) {
+    const auto id = cache.add(space, tokens, base);
+    if (!id) return {};
+    EXPECT_TRUE(cache.confirm(*id, blocks_of(tokens)));
+    return *id;
+}
+
+TEST(PrefixCacheTest, FindsTheDeepestCheckpointThatLeavesATokenToEvaluate) {
+    PrefixCache cache(kSizes, 1 << 20);
+    const CheckpointId ab = keep(cache, kAlice, tokens_of("ab"));
+    const CheckpointId abcd = keep(cache, kAlice, tokens_of("abcd"));
+    const struct {
+        const char* prompt;
+        CheckpointId want;
+        std::int64_t length, n_shared;
+    } kCases[] = {
+        {"abcdef", abcd, 4, 4}, {"abcd", ab, 2, 4}, {"abcx", ab, 2, 3}, {"ab", {}, 0, 2},
+        {"ax", {}, 0, 1},       {"xyz", {}, 0, 0},  {"a", {}, 0, 1},
+    };
+    for (const auto& c : kCases) {
+        SCOPED_TRACE(c.prompt);
+        const auto found = cache.find(kAlice, tokens_of(c.prompt));
+        EXPECT_EQ(found.checkpoint, c.want);
+        EXPECT_EQ(found.length, c.length);
+        EXPECT_EQ(found.n_shared, c.n_shared);
+    }
+    EXPECT_EQ(cache.n_hits(), 3U);
+    EXPECT_EQ(cache.n_misses(), 4U);
+}
+
+TEST(PrefixCacheTest, AClientFindsItsOwnAndSharedStatesAndNoOtherClients) {
+    PrefixCache cache(kSizes, 1 << 20);
+    keep(cache, kAlice, tokens_of("secret"));
+    const CheckpointId shared = keep(cache, kSharedSpace, tokens_of("sec"));
+    EXPECT_EQ(cache.find(kAlice, tokens_of("secret!")).length, 6);
+    const auto found = cache.find(kBob, tokens_of("secret!"));
+    EXPECT_EQ(found.checkpoint, shared);
+    EXPECT_EQ(found.n_shared, 3) << "not even how much agrees is told";
+    EXPECT_EQ(cache.find(kSharedSpace, tokens_of("secret!")).length, 3);
+}
+
+TEST(PrefixCacheTest, SharedBlocksCountOnce) {
+    PrefixCache cache(kSizes, 1 << 20);
+    const CheckpointId first = keep(cache, kAlice, Tokens(32, 'a'));
+    const std::uint64_t one = cache.bytes();
+    keep(cache, kAlice, Tokens(33, 'a'), first);
+    const std::uint64_t both = cache.bytes();
+    EXPECT_LT(both - one, 1000U + 2 * 100U + 1000U);
+    EXPECT_GE(both - one, 1000U + 100U);
+}
+
+TEST(PrefixCacheTest, WhatIsTooBigForTheBudgetIsNotKeptAndDropsNothing) {
+    PrefixCache cache(kSizes, 3000);
+    const CheckpointId small = keep(cache, kAlice, tokens_of("small"));
+    ASSERT_NE(small, CheckpointId());
+    EXPECT_FALSE(cache.add(kAlice, Tokens(500, 'b'), {}));
+    EXPECT_TRUE(cache.contains(small));
+    EXPECT_TRUE(cache.take_dropped().empty());
+}
+
+TEST(PrefixCacheTest, TheLeastValuePerByteGoesFirstAndUseKeeps) {
+    PrefixCache cache({1000, 0, 16}, 4000);
+    const CheckpointId used = keep(cache, kAlice, Tokens(10, 'u'));
+    const CheckpointId unused = keep(cache, kAlice, Tokens(10, 'v'));
+    Tokens prompt(11, 'u');
+    for (int i = 0; i < 8; ++i) {
+        cache.find(kAlice, prompt);
+        keep(cache, kAlice, Tokens(static_cast<std::size_t>(12 + i), static_cast<TokenId>('A' + i)));
+    }
+    EXPECT_TRUE(cache.contains(used));
+    EXPECT_FALSE(cache.contains(unused));
+}
+
+TEST(PrefixCacheTest, AStateOfLittleWorthDoesNotPushOutOneOfMuchButAgesIt) {
+    PrefixCache cache({1000, 0, 16}, 2300);
+    const CheckpointId valuable = keep(cache, kAlice, Tokens(100, 'v'));
+    EXPECT_FALSE(cache.add(kAlice, tokens_of("ab"), {}) && cache.add(kAlice, tokens_of("cd"), {}));
+    EXPECT_TRUE(cache.contains(valuable));
+    for (int i = 0; i < 300 && cache.contains(valuable); ++i) keep(cache, kAlice, {1000 + i, 1, 2, 3});
+    EXPECT_FALSE(cache.contains(valuable)) << "unused for ever, it has to go some day";
+}
+
+TEST(PrefixCacheTest, AStateInTheMakingIsFoundAndStaysUntilItIsThere) {
+    PrefixCache cache(kSizes, 1 << 20);
+    const auto pending = cache.add(kAlice, tokens_of("abc"), {});
+    ASSERT_TRUE(pending);
+    EXPECT_FALSE(cache.add(kAlice, tokens_of("abc"), {})) << "once is enough";
+    EXPECT_EQ(cache.find(kAlice, tokens_of("abcd")).checkpoint, *pending);
+    cache.give_up(*pending);
+    EXPECT_EQ(cache.find(kAlice, tokens_of("abcd")).checkpoint, CheckpointId());
+    EXPECT_EQ(cache.bytes(), 0U);
+    EXPECT_FALSE(cache.confirm(*pending, {1})) << "the die may drop it";
+}
+
+TEST(PrefixCacheTest, ANamedStateStaysUntilItsOwnerDropsIt) {
+    PrefixCache cache({1000, 0, 16}, 5000);
+    const CheckpointId named = keep(cache, kAlice, tokens_of("named"));
+    ASSERT_TRUE(cache.name_session(kAlice, "s", kAlice, named));
+    for (int i = 0; i < 50; ++i) keep(cache, kAlice, Tokens(40, 100 + i));
+    EXPECT_TRUE(cache.contains(named));
+    ASSERT_EQ(cache.sessions(kAlice).size(), 1U);
+    EXPECT_EQ(cache.sessions(kAlice)[0].name, "s");
+    EXPECT_EQ(cache.sessions(kAlice)[0].n_tokens, 5);
+    EXPECT_TRUE(cache.sessions(kBob).empty());
+    EXPECT_EQ(cache.drop_session(kBob, "s", kBob).error().code(), Code::not_found);
+    ASSERT_TRUE(cache.drop_session(kAlice, "s", kAlice));
+    EXPECT_FALSE(cache.contains(named));
+    EXPECT_EQ(cache.drop_session(kAlice, "s", kAlice).error().code(), Code::not_found);
+}
+
+TEST(PrefixCacheTest, AStateThatWasAskedForPushesOutWhateverMayGo) {
+    PrefixCache cache({1000, 0, 16}, 2300);
+    keep(cache, kAlice, Tokens(100, 'v'));
+    keep(cache, kAlice, {1, 2});
+    const auto asked = cache.add(kAlice, Tokens{7, 8}, {}, /*is_asked_for=*/true);
+    EXPECT_TRUE(asked);
+}
+
+TEST(PrefixCacheTest, ASharedNameBelongsToWhoGaveIt) {
+    PrefixCache cache(kSizes, 1 << 20);
+    const CheckpointId state = keep(cache, kSharedSpace, tokens_of("system"));
+    ASSERT_TRUE(cache.name_session(kSharedSpace, "s", kAlice, state));
+    EXPECT_EQ(cache.name_session(kSharedSpace, "s", kBob, state).error().code(), Code::permission_denied);
+    EXPECT_EQ(cache.drop_session(kSharedSpace, "s", kBob).error().code(), Code::permission_denied);
+    EXPECT_TRUE(cache.drop_session(kSharedSpace, "s", kBob, /*is_admin=*/true));
+}
+
+TEST(PrefixCacheTest, NamedStatesTakeHalfOfTheBudgetAtMost) {
+    PrefixCache cache({1000, 0, 16}, 6000);
+    int n_named = 0;
+    for (int i = 0; i < 5; ++i) {
+        const CheckpointId state = keep(cache, kAlice, Tokens(20, 'a' + i));
+        if (state != CheckpointId() && cache.name_session(kAlice, std::to_string(i), kAlice, state))
+            ++n_named;
+    }
+    EXPECT_EQ(n_named, 3);
+}
+
+/// Random prompts over two letters, three spaces and a small budget.
+TEST(PrefixCacheTest, RandomUseAgreesWithPlainListsAndTheBudgetAlwaysHolds) {
+    struct Kept {
+        CacheSpace space;
+        Tokens tokens;
+        bool is_confirmed = false;
+    };
+    const CacheSpace kSpaces[] = {kAlice, kBob, kSharedSpace};
+    for (unsigned seed = 1; seed <= 30; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        std::mt19937 random(seed);
+        const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+        const std::uint64_t limit = 8000 + 500 * seed;
+        PrefixCache cache(kSizes, limit);
+        std::map<CheckpointId, Kept> kept;
+        std::set<CheckpointId> on_die;
+        const auto random_tokens = [&] {
+            Tokens tokens(1 + below(40));
+            for (TokenId& token : tokens) token = below(6) == 0 ? 'b' : 'a';
+            return tokens;
+        };
+        for (int round = 0; round < 600; ++round) {
+            const CacheSpace& space = kSpaces[below(3)];
+            const std::size_t action = below(10);
+            if (action < 4) {
+                const Tokens tokens = random_tokens();
+                CheckpointId base;
+                for (const auto& [id, k] : kept)
+                    if (k.space == space && k.tokens.size() <= tokens.size() &&
+                        std::equal(k.tokens.begin(), k.tokens.end(), tokens.begin()))
+                        base = id;
+                const bool is_there = cache.at(space, tokens) != CheckpointId();
+                const auto id = cache.add(space, tokens, base);
+                EXPECT_FALSE(is_there && id);
+                if (id) kept[*id] = {space, tokens};
+            } else if (action < 7) {
+                for (auto& [id, k] : kept) {
+                    if (k.is_confirmed || !cache.contains(id)) continue;
+                    if (below(8) == 0) {
+                        cache.give_up(id);
+                    } else {
+                        ASSERT_TRUE(cache.confirm(id, blocks_of(k.tokens)));
+                        k.is_confirmed = true;
+                        on_die.insert(id);
+                    }
+                    break;
+                }
+            } else if (action < 9) {
+                const Tokens prompt = random_tokens();
+                std::int64_t length = 0, n_shared = 0;
+                for (const auto& [id, k] : kept) {
+                    if (!cache.contains(id) || (k.space != space && k.space != kSharedSpace)) continue;
+                    const auto n = std::min(prompt.size(), k.tokens.size());
+                    const auto same = static_cast<std::size_t>(
+                        std::mismatch(prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>(n),
+                                      k.tokens.begin())
+                            .first -
+                        prompt.begin());
+                    n_shared = std::max(n_shared, static_cast<std::int64_t>(same));
+                    if (same == k.tokens.size() && same < prompt.size())
+                        length = std::max(length, static_cast<std::int64_t>(same));
+                }
+                const auto found = cache.find(space, prompt);
+                ASSERT_EQ(found.length, length);
+                ASSERT_EQ(found.n_shared, n_shared);
+                if (length > 0)
+                    ASSERT_EQ(static_cast<std::int64_t>(kept.at(found.checkpoint).tokens.size()), length);
+            } else if (below(6) == 0 && !kept.empty()) {
+                const auto k = std::next(kept.begin(), static_cast<std::ptrdiff_t>(below(kept.size())));
+                (void)cache.name_session(space, "n" + std::to_string(below(3)), space, k->first);
+            } else {
+                (void)cache.drop_session(space, "n" + std::to_string(below(3)), space);
+            }
+            for (const CheckpointId id : cache.take_dropped()) ASSERT_EQ(on_die.erase(id), 1U);
+            std::erase_if(kept, [&](const auto& k) { return !cache.contains(k.first); });
+            ASSERT_EQ(cache.size(), kept.size());
+            ASSERT_LE(cache.bytes(), limit) << "round " << round;
+        }
+        for (auto& [id, k] : kept)
+            if (!k.is_confirmed) cache.give_up(id);
+        cache.set_limit(0);
+        for (const CheckpointId id : cache.take_dropped()) on_die.erase(id);
+        EXPECT_TRUE(on_die.empty());
+        EXPECT_EQ(cache.bytes(), 0U);
+        EXPECT_EQ(cache.size(), 0U);
+    }
+}
+
+}  // namespace
+}  // namespace pantheon::actors

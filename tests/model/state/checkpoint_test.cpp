@@ -1,0 +1,249 @@
+// Checkpoints of slots: nothing that happens to a slot changes a checkpoint or another slot, and all memory
+// comes back. The property test runs random histories beside a model that simply copies everything.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <random>
+
+#include "model/state/slot_store.h"
+
+namespace pantheon::model {
+namespace {
+
+constexpr int kGdnLayers = 2, kAttentionLayers = 2, kHeads = 2, kHeadDim = 4;
+
+StateShape shape_of_test() {
+    StateShape shape;
+    shape.n_gdn_layers = kGdnLayers;
+    shape.conv_floats = 6;
+    shape.gdn_floats = 8;
+    shape.gdn_head_dim = 2;
+    shape.n_attention_layers = kAttentionLayers;
+    shape.n_head_kv = kHeads;
+    shape.head_dim = kHeadDim;
+    return shape;
+}
+
+std::uint64_t block_bytes() {
+    return shape_of_test().kv_bytes_per_page_row();
+}
+
+/// What a sequence must hold: the "tokens" that made it.
+using History = std::vector<int>;
+
+float row_value(const History& history, std::size_t row, int layer, int head, bool is_v) {
+    return static_cast<float>(history[row] * 16 + layer * 4 + head * 2 + (is_v ? 1 : 0));
+}
+
+/// Depends on the whole history, like a recurrent state.
+float state_value(const History& history, int layer, int i) {
+    unsigned hash = 17;
+    for (const int token : history) hash = hash * 31 + static_cast<unsigned>(token);
+    return static_cast<float>((hash + static_cast<unsigned>(layer * 8 + i)) % 1000003);
+}
+
+/// A step: appends tokens to what the slot holds.
+void advance(SlotStore& slots, SlotId slot, History& history, const History& more) {
+    ASSERT_TRUE(slots.reserve(slot, static_cast<std::int32_t>(more.size())));
+    const std::size_t begin = history.size();
+    history.insert(history.end(), more.begin(), more.end());
+    for (int layer = 0; layer < kAttentionLayers; ++layer)
+        for (std::size_t row = begin; row < history.size(); ++row)
+            for (int head = 0; head < kHeads; ++head)
+                for (const bool is_v : {false, true}) {
+                    const kernels::KvView view = slots.kv(slot, layer);
+                    const auto r = static_cast<std::int64_t>(row);
+                    std::byte* to = is_v ? view.v_row(r, head) : view.k_row(r, head);
+                    const std::vector<float> values(kHeadDim, row_value(history, row, layer, head, is_v));
+                    std::memcpy(to, values.data(), kHeadDim * sizeof(float));
+                }
+    for (int layer = 0; layer < kGdnLayers; ++layer) {
+        for (int i = 0; i < 6; ++i) slots.conv_state(slot, layer)[i] = state_value(history, layer, i);
+        for (int i = 0; i < 8; ++i) slots.gdn_state(slot, layer).data[i] = state_value(history, layer, i + 6);
+    }
+    slots.commit(slot, static_cast<std::int32_t>(more.size()));
+}
+
+void expect_holds(SlotStore& slots, SlotId slot, const History& history) {
+    ASSERT_EQ(slots.length(slot), static_cast<std::int32_t>(history.size()));
+    for (int layer = 0; layer < kAttentionLayers; ++layer)
+        for (std::size_t row = 0; row < history.size(); ++row)
+            for (int head = 0; head < kHeads; ++head) {
+                const kernels::KvView view = slots.kv(slot, layer);
+                float k = 0, v = 0;
+                std::memcpy(&k, view.k_row(static_cast<std::int64_t>(row), head), sizeof(float));
+                std::memcpy(&v, view.v_row(static_cast<std::int64_t>(row), head), sizeof(float));
+                ASSERT_EQ(k, row_value(history, row, layer, head, false)) << "row " << row;
+                ASSERT_EQ(v, row_value(history, row, layer, head, true)) << "row " << row;
+            }
+    if (history.empty()) return;
+    for (int layer = 0; layer < kGdnLayers; ++layer) {
+        for (int i = 0; i < 6; ++i)
+            ASSERT_EQ(slots.conv_state(slot, layer)[i], state_value(history, layer, i));
+        for (int i = 0; i < 8; ++i)
+            ASSERT_EQ(slots.gdn_state(slot, layer).data[i], state_value(history, layer, i + 6));
+    }
+}
+
+History numbers(int n, int first = 1) {
+    History history(static_cast<std::size_t>(n));
+    for (int i = 0; i < n; ++i) history[static_cast<std::size_t>(i)] = first + i;
+    return history;
+}
+
+TEST(CheckpointTest, TakingOneAndStartingFromItCopiesNothing) {
+    SlotStore slots(shape_of_test(), 2, 500);
+    History history;
+    ASSERT_TRUE(slots.bind(SlotId{0}));
+    advance(slots, SlotId{0}, history, numbers(100));
+    const auto checkpoint = slots.snapshot(SlotId{0});
+    ASSERT_TRUE(checkpoint);
+    EXPECT_EQ((*checkpoint)->length(), 100);
+    EXPECT_EQ((*checkpoint)->kv_blocks().size(), 2U);
+    ASSERT_TRUE(slots.restore(SlotId{1}, **checkpoint));
+    EXPECT_EQ(slots.gdn_state(SlotId{0}, 0).data, slots.gdn_state(SlotId{1}, 0).data);
+    EXPECT_EQ(slots.kv(SlotId{0}, 1).k_row(99, 1), slots.kv(SlotId{1}, 1).k_row(99, 1));
+    EXPECT_EQ(slots.kv_used_bytes(), 2 * block_bytes()) << "shared blocks count once";
+}
+
+TEST(CheckpointTest, AFullPageIsSharedForEverAndAPartialOneIsCopiedAtAFork) {
+    SlotStore slots(shape_of_test(), 2, 500);
+    History first;
+    ASSERT_TRUE(slots.bind(SlotId{0}));
+    advance(slots, SlotId{0}, first, numbers(100));
+    const auto checkpoint = slots.snapshot(SlotId{0});
+    ASSERT_TRUE(checkpoint);
+    History second = first;
+    ASSERT_TRUE(slots.restore(SlotId{1}, **checkpoint));
+    advance(slots, SlotId{0}, first, numbers(40, 1000));
+    advance(slots, SlotId{1}, second, numbers(40, 2000));
+    EXPECT_EQ(slots.kv(SlotId{0}, 0).k_row(63, 0), slots.kv(SlotId{1}, 0).k_row(63, 0));
+    EXPECT_NE(slots.kv(SlotId{0}, 0).k_row(64, 0), slots.kv(SlotId{1}, 0).k_row(64, 0));
+    expect_holds(slots, SlotId{0}, first);
+    expect_holds(slots, SlotId{1}, second);
+    slots.release(SlotId{1});
+    ASSERT_TRUE(slots.restore(SlotId{1}, **checkpoint));
+    expect_holds(slots, SlotId{1}, numbers(100));
+}
+
+TEST(CheckpointTest, WhoHoldsAStateAloneGoesOnInPlace) {
+    SlotStore slots(shape_of_test(), 1, 500);
+    History history;
+    ASSERT_TRUE(slots.bind(SlotId{0}));
+    advance(slots, SlotId{0}, history, numbers(70));
+    auto checkpoint = slots.snapshot(SlotId{0});
+    ASSERT_TRUE(checkpoint);
+    const float* image = slots.gdn_state(SlotId{0}, 0).data;
+    const std::byte* row = slots.kv(SlotId{0}, 0).k_row(69, 0);
+    checkpoint = CheckpointPtr();
+    advance(slots, SlotId{0}, history, {5});
+    EXPECT_EQ(slots.gdn_state(SlotId{0}, 0).data, image);
+    EXPECT_EQ(slots.kv(SlotId{0}, 0).k_row(69, 0), row);
+    expect_holds(slots, SlotId{0}, history);
+}
+
+TEST(CheckpointTest, AReservationThatIsNeverUsedBelongsToNoCheckpoint) {
+    SlotStore slots(shape_of_test(), 1, 500);
+    History history;
+    ASSERT_TRUE(slots.bind(SlotId{0}));
+    advance(slots, SlotId{0}, history, numbers(10));
+    ASSERT_TRUE(slots.reserve(SlotId{0}, 300));
+    const auto checkpoint = slots.snapshot(SlotId{0});
+    ASSERT_TRUE(checkpoint);
+    EXPECT_EQ((*checkpoint)->kv_blocks().size(), 1U);
+}
+
+TEST(CheckpointTest, WhatCannotBeDoneIsRefusedAndChangesNothing) {
+    SlotStore slots(shape_of_test(), 2, 100);
+    StateShape other_shape = shape_of_test();
+    other_shape.kv_type = kernels::KvRowType::f16;
+    SlotStore others(other_shape, 1, 100);
+    EXPECT_EQ(slots.snapshot(SlotId{0}).error().code(), Code::failed_precondition);
+    EXPECT_EQ(slots.snapshot(SlotId{9}).error().code(), Code::failed_precondition);
+    ASSERT_TRUE(others.bind(SlotId{0}));
+    const auto foreign = others.snapshot(SlotId{0});
+    ASSERT_TRUE(foreign);
+    EXPECT_EQ(slots.restore(SlotId{0}, **foreign).error().code(), Code::invalid_argument);
+    EXPECT_FALSE(slots.is_bound(SlotId{0}));
+    ASSERT_TRUE(slots.bind(SlotId{0}));
+    const auto own = slots.snapshot(SlotId{0});
+    ASSERT_TRUE(own);
+    EXPECT_EQ(slots.restore(SlotId{0}, **own).error().code(), Code::failed_precondition);
+    EXPECT_EQ(slots.restore(SlotId{2}, **own).error().code(), Code::invalid_argument);
+}
+
+TEST(CheckpointTest, ACheckpointOutlivesItsStore) {
+    CheckpointPtr kept;
+    {
+        SlotStore slots(shape_of_test(), 1, 100);
+        History history;
+        ASSERT_TRUE(slots.bind(SlotId{0}));
+        advance(slots, SlotId{0}, history, numbers(70));
+        kept = *slots.snapshot(SlotId{0});
+    }
+    EXPECT_EQ(kept->length(), 70);
+}
+
+/// Random forks, moves, releases and drops, beside whole copies of every history.
+TEST(CheckpointTest, RandomHistoriesHoldWhatCopiesWouldHold) {
+    constexpr int kSlots = 4;
+    for (unsigned seed = 1; seed <= 20; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        std::mt19937 random(seed);
+        const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+        SlotStore slots(shape_of_test(), kSlots, 400);
+        std::map<int, History> bound;
+        std::vector<std::pair<CheckpointPtr, History>> kept;
+        for (int round = 0; round < 300; ++round) {
+            const SlotId slot{below(kSlots)};
+            const bool is_bound = bound.contains(slot.value);
+            const int action = below(10);
+            if (!is_bound) {
+                if (action < 5 || kept.empty()) {
+                    ASSERT_TRUE(slots.bind(slot));
+                    bound[slot.value] = {};
+                } else {
+                    const auto& [checkpoint, history] =
+                        kept[static_cast<std::size_t>(below(static_cast<int>(kept.size())))];
+                    ASSERT_TRUE(slots.restore(slot, *checkpoint));
+                    bound[slot.value] = history;
+                }
+            } else if (action < 5) {
+                History more(static_cast<std::size_t>(1 + below(70)));
+                for (int& token : more) token = below(1000);
+                if (bound[slot.value].size() + more.size() <= 400)
+                    advance(slots, slot, bound[slot.value], more);
+            } else if (action < 7) {
+                const auto checkpoint = slots.snapshot(slot);
+                ASSERT_TRUE(checkpoint);
+                kept.emplace_back(*checkpoint, bound[slot.value]);
+            } else if (action == 7) {
+                slots.release(slot);
+                bound.erase(slot.value);
+            } else if (action == 8) {
+                const SlotId to{below(kSlots)};
+                ASSERT_EQ(slots.move(slot, to).has_value(), !bound.contains(to.value));
+                if (!bound.contains(to.value)) {
+                    bound[to.value] = std::move(bound[slot.value]);
+                    bound.erase(slot.value);
+                }
+            } else if (!kept.empty()) {
+                kept.erase(kept.begin() + below(static_cast<int>(kept.size())));
+            }
+            if (round % 10 == 0)
+                for (const auto& [s, history] : bound) expect_holds(slots, SlotId{s}, history);
+        }
+        for (auto& [s, history] : bound) slots.release(SlotId{s});
+        EXPECT_EQ(slots.kv_used_bytes(), 0U);
+        for (const auto& [checkpoint, history] : kept) {
+            ASSERT_TRUE(slots.restore(SlotId{0}, *checkpoint));
+            expect_holds(slots, SlotId{0}, history);
+            slots.release(SlotId{0});
+        }
+    }
+}
+
+}  // namespace
+}  // namespace pantheon::model
