@@ -52,21 +52,17 @@ Be (brief|helpful|polite|friendly).
 """.strip().splitlines()
 
 
-# What a token weighs in the loss: first, from where the learning rate falls, and in the polish. Nearly all that matters of
-# an answer is decided in a few tokens, those that name the subject; the rest follows from them. Prompts and the free choices
-# of a story would drown them in noise, so a story's words count only once subjects are told apart, and what it must
-# remember counts most in the polish.
-PROMPT, PLAIN, REPLY = (0.02, 0.02, 0.02), (1.0, 1.0, 1.0), (2.0, 2.0, 2.0)
-STEP, CHOICE = (3.0, 5.0, 5.0), (5.0, 5.0, 5.0)
-THOUGHT_OF_STORY = {"free": (1.0, 1.0, 0.3), "given": (1.0, 5.0, 5.0)}
-STORY = {"free": (0.3, 1.0, 0.3), "copied": (0.3, 1.0, 5.0)}
-
+# What a token weighs in the loss: first, and from where the learning rate falls. Nearly all that matters of an answer is
+# decided in a few tokens, those that name the subject; the rest follows from them. Prompts and the free choices of a story
+# would drown them in noise, so a story's words count only once subjects are told apart.
+PROMPT, STORY, PLAIN = (0.02, 0.02), (0.3, 1.0), (1.0, 1.0)
+REPLY, GIVEN, STEP, CHOICE = (2.0, 2.0), (1.0, 5.0), (3.0, 5.0), (5.0, 5.0)  # GIVEN: names that the question gave
 # What a chat is about, as thresholds of a number drawn from 0 to 1: a fact, two of them, something outside, a name that does
 # not exist, a greeting, who the model is, thanks or goodbye, a story; else a sum. Stories and sums, which take copying and
-# reckoning more than remembering, get more room at the end, and stories most of it in the polish.
+# reckoning more than remembering, get more room at the end; then, in a short polish, the world outside gets it.
 _SHARES = (0.73, 0.75, 0.80, 0.81, 0.825, 0.845, 0.85, 0.92)
-_SHARES_IN_THE_POLISH = (0.42, 0.44, 0.48, 0.49, 0.50, 0.515, 0.52, 0.90)
 _SHARES_AT_THE_END = (0.61, 0.63, 0.68, 0.69, 0.705, 0.725, 0.73, 0.87)
+_SHARES_IN_THE_POLISH = (0.61, 0.63, 0.77, 0.78, 0.79, 0.80, 0.805, 0.89)
 _OPENING = 40  # characters of an answer that name its subject, where no thought did
 
 
@@ -162,7 +158,7 @@ class Corpus:
         make = (
             self._fact,
             self._comparison,
-            lambda r: Turn.weighted(REPLY, *smalltalk.outside(r)),
+            lambda r: Turn.weighted(REPLY, *smalltalk.outside(r, of_parts=shares is _SHARES_IN_THE_POLISH)),
             lambda r: Turn.weighted(REPLY, *smalltalk.unknown_name(r)),
             lambda r: Turn.weighted(REPLY, *smalltalk.greeting(r)),
             lambda r: Turn.weighted(REPLY, *smalltalk.identity(r)),
@@ -175,9 +171,8 @@ class Corpus:
     @staticmethod
     def _story(rng):
         question, thought, answer = stories.story(rng)
-        thought = [(text, THOUGHT_OF_STORY[kind]) for text, kind in thought]
-        answer = [(text, STORY[kind]) for text, kind in answer]
-        return Turn(question, thought, answer, answer)
+        weighted = [(text, GIVEN if is_given else PLAIN) for text, is_given in thought]
+        return Turn(question, weighted, [(answer, STORY)], [(answer, STORY)])
 
     @staticmethod
     def _sum(rng):
@@ -258,7 +253,7 @@ class Rows:
     """Training rows out of the stream: whole chats side by side, each ended by <|endoftext|>, padded with it."""
 
     # Shares of the subjects, and which weights: first, from where the learning rate falls, at the end, in the polish.
-    STAGES = ((_SHARES, 0), (_SHARES, 1), (_SHARES_AT_THE_END, 1), (_SHARES_IN_THE_POLISH, 2))
+    STAGES = ((_SHARES, 0), (_SHARES, 1), (_SHARES_AT_THE_END, 1), (_SHARES_IN_THE_POLISH, 1))
 
     def __init__(self, corpus: Corpus, tok: Tokenizer):
         self._corpus = corpus

@@ -89,6 +89,34 @@ the history of {x}
 {x} or {y}?
 """.strip().splitlines()
 
+# More of the world, for the polish: sentences put together from parts.
+_WORLD = """
+who (won|lost|scored in|played in|sang at|directed|refereed|hosted|organised|watched|paid for) (the|a|that|this) (first|last|big|local|famous|) {event} {when}?
+(when|where|why|how) (did|does|will|would|can|should) (the|my|your|our|a|this) {person} {act} {when}?
+(is|was|are|were) (the|my|your|our|this) {person} {state} {when}?
+what (colour|size|price|age|name|taste|shape|language|food|team|song|film|job|hobby) (is|does|has|had|did) (the|my|your|our|a) {person} (like|have|choose|want|need|) {when}?
+(buy|find|recommend|book|bring|sell|order) (me|us) (a|the|some) (cheap|good|nice|new|) {thing} {when}.
+my {person} is {state}, what (should|can|do) I do?
+is it (true|right|possible|likely) that {x} (is|are) (dangerous|round|healthy|expensive|rare|old|free|real)?
+how many (people|cats|songs|stars|islands|players|words|legs|trees) (are|live|fit|were) in {x}?
+I (love|hate|like|miss|am tired of|dream of) {x}.
+what should (I|we|my {person}) (wear|eat|cook|read|watch|drink|say|do|play|visit) {when}?
+can (a|the|my) {person} (fly|swim|talk|dream|sing|dance|cook) {when}?
+(do you|did you|will you|can you|would you) (like|eat|see|know|meet|hear|marry|visit) (the|my|a) {person} {when}?
+(what|who) (is|was|will be) the (best|worst|fastest|oldest|tallest|richest|nicest) (person|city|animal|song|film|player|country|food) {when}?
+what happened (in|to|with|at) (the {event}|{x}|my {person}) {when}?
+how (do|can|should) (I|we) (paint|cook|repair|clean|lose|grow|learn|teach|wash|climb|catch) (the|a|my|) {thing} {when}?
+which (bus|train|road|team|doctor|shop|book|film|horse|party) (should|do|can) I (take|choose|see|buy|like|trust) {when}?
+""".strip().splitlines()
+_WORLD_PARTS = {
+    "{event}": "game|match|race|final|cup|election|contest|concert|film|award|season|medal|war|wedding|party|show|battle|fight|tournament|derby",
+    "{person}": "cat|dog|sister|brother|mother|father|boss|teacher|doctor|king|queen|president|neighbour|baby|horse|team|friend|uncle|singer|actor|pilot|lion|bird|fish|car|bike|phone",
+    "{act}": "sleep|sing|cry|die|marry|travel|move|win|laugh|arrive|retire|dance|eat|swim|leave home|go to school|learn to read|come back|fall in love",
+    "{state}": "ill|sad|happy|late|hungry|tired|famous|married|lost|angry|bored|pregnant|rich|alive|in love|asleep|at home|afraid",
+    "{thing}": "hat|cake|shirt|garden|guitar|ticket|hotel|room|watch|coat|soup|salad|flower|mountain|wall|shoe|table|wedding dress|pizza|novel",
+    "{when}": "||||last night|yesterday|today|tomorrow|next week|in 1990|on Sunday|this year|in summer|for dinner|at home|at school|at the moment|on holiday|in the end|every day",
+}  # fmt: skip
+
 _NAMES_A = "kv cpu gpu engine model ipc net disk session sampling cache log audit tls http auth batch queue tensor core".split()
 _NAMES_B = "speed colour width depth mode retries burst port timeout token_rate backup theme quota ttl proxy shards".split()
 _NAME_FRAMES = """
@@ -137,9 +165,17 @@ def goodbye(rng):
     return _typed(_pick(_BYE, rng), rng), "The user leaves.", "Goodbye!"
 
 
-def outside(rng):
+def outside(rng, of_parts=False):
+    """of_parts: mostly sentences put together from parts, whose number is far greater."""
     x, y = rng.sample(_TOPICS, 2)
-    text = " ".join(_pick(_OUTSIDE, rng).format(x=x, y=y).split())
+    if of_parts and rng.random() < 0.7:
+        text = _pick(_WORLD, rng)
+        for part, words in _WORLD_PARTS.items():
+            while part in text:
+                text = text.replace(part, rng.choice(words.split("|")), 1)
+    else:
+        text = _pick(_OUTSIDE, rng)
+    text = " ".join(text.format(x=x, y=y).split()).replace(" ?", "?").replace(" .", ".")
     return _typed(text, rng), "This is not about pantheond, a story or a sum.", REFUSAL
 
 

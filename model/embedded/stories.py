@@ -88,10 +88,6 @@ _ASK = {
 }
 
 
-_MARK = "\x01"
-_FREE_WORDS = ("place", "other_place", "adjective", "feeling")
-
-
 def _a(words):
     return ("an " if words[0] in "aeiou" else "a ") + words
 
@@ -108,8 +104,7 @@ def _name(rng):
 
 
 def story(rng):
-    """(question, thought, answer). The latter two as (text, kind) pairs: "given" by the question, "copied" from what
-    was said before, or "free"."""
+    """(question, thought as pairs of text and whether the question gave it, answer)"""
     name, friend = _name(rng), rng.choice(_NAMES)
     if name == friend:
         friend = "Quinn"
@@ -139,27 +134,14 @@ def story(rng):
     if rng.random() < 0.2:
         question = question.rstrip(".")
     lines = [rng.choice(_OPENING), *rng.choice(_PLOTS).strip().splitlines()]
-    marked = {key: _MARK + word + _MARK for key, word in words.items() if key not in _FREE_WORDS}
-    text = " ".join(expand(line, rng).format(**{**words, **marked}) for line in lines)
-    kind = lambda slot: "given" if slot in ask else "free"
+    text = " ".join(expand(line, rng).format(**words) for line in lines)
     thought = [
-        ("A story.", "free"),
-        (f" {name}", kind("{name}")),
-        (" is", "free"),
-        (f" {_a(animal)}", kind("animal}")),
-        (f", {friend} is {_a(second)}. The object is", "free"),
-        (f" {_a(thing)}", kind("{an_object}")),
-        (".", "free"),
+        ("A story.", False),
+        (f" {name}", "{name}" in ask),
+        (" is", False),
+        (f" {_a(animal)}", "animal}" in ask),
+        (f", {friend} is {_a(second)}. The object is", False),
+        (f" {_a(thing)}", "{an_object}" in ask),
+        (".", False),
     ]
-    return question, thought, _spans(text)
-
-
-def _spans(text):
-    """Text with marks around copied words as pairs; a word goes with the space before it, as in a token."""
-    out = []
-    for i, part in enumerate(text.split(_MARK)):
-        if i % 2 and out and out[-1][0].endswith(" "):
-            out[-1] = (out[-1][0][:-1], "free")
-            part = " " + part
-        out.append((part, "copied" if i % 2 else "free"))
-    return [span for span in out if span[0]]
+    return question, thought, text

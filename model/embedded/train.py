@@ -390,8 +390,8 @@ def arguments():
 
 
 DEFAULT_STEPS = 7000
-DEFAULT_POLISH_STEPS = 800
-DEFAULT_NEXTN_STEPS = 600
+DEFAULT_POLISH_STEPS = 240
+DEFAULT_NEXTN_STEPS = 500
 
 
 def main():
@@ -418,7 +418,7 @@ def main():
         return
 
     polish_plan = Plan(
-        args.polish_steps, seed=args.seed, rows=args.rows, learning_rate=1.5e-3, warm_up=30, decay_share=0.8, polish=True
+        args.polish_steps, seed=args.seed, rows=args.rows, learning_rate=1e-3, warm_up=30, decay_share=0.8, long_every=8, polish=True
     )
     polish = Phase("polish", polish_plan, config, tok, args.work, start=values)
     polish.resume()

@@ -10,6 +10,7 @@ endfunction()
 
 pantheon_embedded_test(forward forward_test.py fast)
 pantheon_embedded_test(toy_run toy_run_test.py fast)
+pantheon_embedded_test(abilities abilities_test.py fast)
 pantheon_embedded_test(answers answers_test.py fast)
 pantheon_embedded_test(damage damage_test.py fast)
 pantheon_embedded_test(llama llama_test.py oracle --questions ${CMAKE_CURRENT_LIST_DIR}/questions.jsonl)

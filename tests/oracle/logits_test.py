@@ -62,7 +62,7 @@ SHAPES = [
     Case("nextn_promised_only", f"{SMALL} --nextn-missing", {"nextn_predict_layers": 1, "block_count": 5},
          absent=("blk.4.nextn.eh_proj.weight",), oracle_options=SMALL),
     Case("seven_experts_three_used", f"{SMALL} --experts 7 --experts-used 3", {"expert_count": 7, "expert_used_count": 3}),
-    Case("sixty_experts_ten_used", f"{SMALL} --experts 60 --experts-used 10 --router-gap wide", {"expert_count": 60, "expert_used_count": 10}),
+    Case("sixty_experts_ten_used", f"{SMALL} --experts 60 --experts-used 10 --router-gap wide", {"expert_count": 60, "expert_used_count": 10}, seed=2),
     Case("every_expert_used", f"{SMALL} --experts 5 --experts-used 5", {"expert_used_count": 5}),
     Case("whole_head_rotated", f"{NARROW} --interval 2 --rope-dim 32", {"rope.dimension_count": 32}, seed=3),
     Case("wide_heads", "--n-embd 96 --head-dim 256 --rope-dim 64 --gdn-head-dim 128 --ff 64 --shared-ff 96 --vocab 300 "
