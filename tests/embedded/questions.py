@@ -19,11 +19,6 @@ def questions():
     return [json.loads(line) for line in lines]
 
 
-def held_out_text():
-    """Stories and sentences of the generator that no training step has seen."""
-    return (FOLDER / "held_out.txt").read_text(encoding="utf-8")
-
-
 def contains(answer, any_of):
     return any(words.casefold() in answer.casefold() for words in any_of)
 

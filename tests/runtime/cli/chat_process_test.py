@@ -18,7 +18,7 @@ from pathlib import Path
 import cli_process_test as cli
 from cli_process_test import DONE, INTERRUPTED, PATIENCE_S, ScriptedDaemon, accepted, done, token
 
-CTRL_C, CTRL_D, UP = b"\x03", b"\x04", b"\x1b[A"
+CTRL_C, CTRL_D, CTRL_U, UP = b"\x03", b"\x04", b"\x15", b"\x1b[A"
 DIM, PLAIN, CLEAR_LINE = b"\x1b[2m", b"\x1b[0m", b"\r\x1b[K"
 
 
@@ -230,10 +230,12 @@ class ChatTest(unittest.TestCase):
         chat.type(UP + b"\r")
         chat.expect(b"reply")
         chat.expect(b"> ")
-        # What is typed before the line editor has the terminal back is lost; a person types it again.
-        while chat.process.poll() is None:
-            chat.type(CTRL_D)
-            time.sleep(0.2)
+        # What is typed before the line editor has the terminal back may be lost or end up in the line; a person
+        # clears the line and types it again.
+        end = time.monotonic() + PATIENCE_S
+        while chat.process.poll() is None and time.monotonic() < end:
+            chat.type(CTRL_U + CTRL_D)
+            chat._read(0.2)
         self.assertEqual(chat.wait(), DONE)
         file = self.home / ".local" / "state" / "pantheon" / "chat_history"
         self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
