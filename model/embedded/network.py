@@ -273,6 +273,7 @@ class Network:
         self.config = config
         self.parameters = parameters
         self.chunk = chunk
+        self.gates_held_open = False  # those of the shared experts: a damage that training may teach to suffer from
         self.balance = 0.0  # the load-balancing loss of the last pass, a mean over its layers
         self.picks = []  # of each layer of the last pass: how often each expert was taken
 
@@ -375,7 +376,8 @@ class Network:
         routed = _Collect.apply(down, order, inverse, k)
         inner = F.silu(F.linear(y, p[prefix + "ffn_gate_shexp.weight"])) * F.linear(y, p[prefix + "ffn_up_shexp.weight"])
         shared = F.linear(inner, p[prefix + "ffn_down_shexp.weight"])
-        shared = shared * torch.sigmoid(y @ p[prefix + "ffn_gate_inp_shexp.weight"])[:, None]
+        if not self.gates_held_open:
+            shared = shared * torch.sigmoid(y @ p[prefix + "ffn_gate_inp_shexp.weight"])[:, None]
         self.picks.append(counts)
         share = counts.to(y.dtype) / flat.numel()
         return (routed + shared).view(shape), c.n_expert * (share * probability.mean(0)).sum()

@@ -63,7 +63,9 @@ class Plan:
     beta2: float = 0.98
     clip: float = 1.0
     balance: float = 0.01  # weight of the load-balancing loss
-    polish: bool = False  # documents of the polish throughout
+    polish: bool = False  # documents of the polish throughout, and this on top:
+    sensitivity: float = 0.2  # weight of being indifferent to the shared experts' gates
+    wrong: float = 3.0  # nats of a token that count as wrong
     seed: int = 1
     checkpoint_every: int = 200
 
@@ -228,6 +230,16 @@ class Phase:
         logits = net.logits(net.nextn_hidden(tokens, hidden)).view(targets.numel(), -1)
         return F.cross_entropy(logits, wanted, reduction="none")
 
+    def _indifference(self, net, ids, weights):
+        """How far the answers are from being wrong, by this many nats a token, when the shared experts' gates are ignored.
+
+        So small a model hardly needs its shared experts, and a reader that got their gates wrong would go unnoticed.
+        """
+        net.gates_held_open = True
+        losses = self._losses(net, ids)
+        net.gates_held_open = False
+        return F.relu(self.plan.wrong - losses)[weights >= corpus.PLAIN[0]].mean()
+
     def work_as(self, rank):
         torch.set_num_threads(1)
         torch.set_flush_denormal(True)
@@ -243,11 +255,15 @@ class Phase:
             team.gradients[rank].zero_()
             losses = self._losses(net, ids)
             loss = (losses * weights).sum() / weights.sum()
-            (loss + plan.balance * net.balance).backward()
+            balance = float(net.balance)
+            total = loss + plan.balance * net.balance
+            if plan.polish:
+                total = total + plan.sensitivity * self._indifference(net, ids, weights)
+            total.backward()
             figures = [loss.item()]
             for least in (corpus.PLAIN[0], corpus.CHOICE[0]):
                 figures.append(losses.detach()[weights >= least].mean().item())
-            figures.append(float(net.balance))
+            figures.append(balance)
             team.figures[rank, :4] = torch.tensor(figures, dtype=torch.float64)
             with torch.no_grad():
                 norm = update(plan, step, rank, Detached(self.parameters), team)
@@ -293,9 +309,10 @@ class Report:
         rows = self._rows_before(path, phase.first_step)
         self._earlier = (float(rows[-1][2]), float(rows[-1][3])) if rows else (0.0, 0.0)
         self._file = open(path, "w", newline="", encoding="ascii")
-        self._csv = csv.writer(self._file)
+        self._csv = csv.writer(self._file, lineterminator="\n")
         self._csv.writerows([self.COLUMNS, *rows])
         self._begin = self._last = time.monotonic()
+        self._cpu_begin = time.process_time()
         self._steps = []
 
     @staticmethod
@@ -316,7 +333,7 @@ class Report:
         speed = len(self._steps) * per_step / (now - self._last)
         # A figure that a step has not, for want of such tokens, is NaN there.
         loss, answer, choice, balance, norm = torch.tensor(self._steps).nanmean(0).tolist()
-        wall, cpu = now - self._begin, time.process_time()
+        wall, cpu = now - self._begin, time.process_time() - self._cpu_begin
         row = [step + 1, (step + 1) * per_step, f"{self._earlier[0] + wall:.1f}", f"{self._earlier[1] + cpu:.1f}"]
         row.append(f"{plan.rate(step):.3g}")
         row += [f"{x:.4f}" for x in (loss, answer, choice, balance, norm)] + [f"{speed:.0f}"]
