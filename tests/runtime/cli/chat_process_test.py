@@ -19,6 +19,7 @@ import cli_process_test as cli
 from cli_process_test import DONE, INTERRUPTED, PATIENCE_S, ScriptedDaemon, accepted, done, token
 
 CTRL_C, CTRL_D, CTRL_U, UP = b"\x03", b"\x04", b"\x15", b"\x1b[A"
+PROMPT = b"> "
 DIM, PLAIN, CLEAR_LINE = b"\x1b[2m", b"\x1b[0m", b"\r\x1b[K"
 
 
@@ -41,7 +42,7 @@ class Chat:
         os.close(side)
         self.shown = b""
         self._seen = 0
-        self.expect(b"> ")
+        self.expect(PROMPT)
 
     def __enter__(self):
         return self
@@ -59,7 +60,7 @@ class Chat:
         """Types a line and waits until the next prompt has come."""
         self.type(line.encode() + b"\r")
         self.expect(b"\n")
-        self.expect(b"> ")
+        self.expect(PROMPT)
 
     def expect(self, wanted):
         """Waits until it shows that, after what was expected before; returns what came up to its end."""
@@ -68,9 +69,19 @@ class Chat:
             at = self.shown.find(wanted, self._seen)
             if at >= 0:
                 begin, self._seen = self._seen, at + len(wanted)
+                if wanted == PROMPT:
+                    self._await_editor(end)
                 return self.shown[begin : self._seen]
             if time.monotonic() > end or not self._read(end - time.monotonic()):
                 raise AssertionError(f"{wanted!r} did not come; shown since: {self.shown[self._seen:]!r}")
+
+    def _await_editor(self, end):
+        """The prompt may be shown a moment before the line editor has the terminal; what is typed in between is the
+        kernel's line, which Ctrl-C empties and the editor never sees."""
+        while self.process.poll() is None and time.monotonic() < end:
+            if not termios.tcgetattr(self._terminal)[3] & termios.ICANON:
+                return
+            time.sleep(0.005)
 
     def _read(self, timeout_s):
         if not select.select([self._terminal], [], [], max(0, timeout_s))[0]:
@@ -81,6 +92,19 @@ class Chat:
             return False
         self.shown += data
         return bool(data)
+
+    def leave(self):
+        """Ctrl-D on an empty line. What is typed before the line editor has the terminal back may be lost or end up in
+        the line, so a person clears the line and types it again."""
+        end = time.monotonic() + PATIENCE_S
+        while self.process.poll() is None and time.monotonic() < end:
+            try:
+                self.type(CTRL_U + CTRL_D)
+            except OSError:  # it has just ended
+                break
+            self._read(0.2)
+        if self.wait() != DONE:
+            raise AssertionError(f"ended with {self.process.returncode}; shown: {self.shown!r}")
 
     def wait(self):
         while self._read(PATIENCE_S):
@@ -119,8 +143,7 @@ class ChatTest(unittest.TestCase):
             ],
         )
         self.assertNotIn("thinking", daemon.requests[0])
-        chat.type(CTRL_D)
-        self.assertEqual(chat.wait(), DONE)
+        chat.leave()
 
     def test_commands_change_what_is_sent(self):
         daemon, chat = self.open(self.answer, "--thinking-budget", "9", "-n", "7", "--temp", "0")
@@ -175,14 +198,14 @@ class ChatTest(unittest.TestCase):
         chat.expect(b"begun")
         chat.type(CTRL_C)
         chat.expect(b"(cancelled)")
-        chat.expect(b"> ")
+        chat.expect(PROMPT)
         self.assertEqual([request["op"] for request in daemon.requests], ["generate", "cancel"])
         chat.type(b"more\r")
         chat.expect(b"begun")
         # What had come before the cancel is part of the conversation.
         self.assertEqual(daemon.requests[-1]["messages"][1], {"role": "assistant", "content": "begun"})
         chat.type(CTRL_C)
-        chat.expect(b"> ")
+        chat.expect(PROMPT)
         chat.type(CTRL_C)  # nothing runs and nothing is typed: leave
         self.assertEqual(chat.wait(), INTERRUPTED)
 
@@ -205,7 +228,7 @@ class ChatTest(unittest.TestCase):
         chat.type(b"not this")
         chat.expect(b"not this")
         chat.type(CTRL_C)
-        chat.expect(b"> ")
+        chat.expect(PROMPT)
         chat.say("but this")
         self.assertEqual([r["messages"][0]["content"] for r in daemon.requests], ["but this"])
 
@@ -229,14 +252,8 @@ class ChatTest(unittest.TestCase):
         chat.say("the first")
         chat.type(UP + b"\r")
         chat.expect(b"reply")
-        chat.expect(b"> ")
-        # What is typed before the line editor has the terminal back may be lost or end up in the line; a person
-        # clears the line and types it again.
-        end = time.monotonic() + PATIENCE_S
-        while chat.process.poll() is None and time.monotonic() < end:
-            chat.type(CTRL_U + CTRL_D)
-            chat._read(0.2)
-        self.assertEqual(chat.wait(), DONE)
+        chat.expect(PROMPT)
+        chat.leave()
         file = self.home / ".local" / "state" / "pantheon" / "chat_history"
         self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
         later = self.enterContext(Chat(daemon.endpoint, self.home))
@@ -255,7 +272,7 @@ class ChatTest(unittest.TestCase):
         daemon, chat = self.open(script)
         chat.type(b"one\r")
         chat.expect(b"resource_exhausted: full")
-        chat.expect(b"> ")
+        chat.expect(PROMPT)
         chat.say("two")
         self.assertEqual(daemon.requests[1]["messages"], [{"role": "user", "content": "two"}])
 
