@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "actors/canary.h"
+#include "runtime/base/units.h"
 
 namespace pantheon::actors {
 namespace {
@@ -146,8 +147,24 @@ StepDone DieState::step(const StepPlan& plan, std::vector<CheckpointTaken>& take
     }
     done.kv_used_bytes = executor->kv_used_bytes();
     done.kv_pool_bytes = executor->kv_pool_bytes();
+    done.repack_bytes = executor->repack_bytes();
     done.elapsed_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     return done;
+}
+
+bool DieState::pack() {
+    // What a stream may have to wait in addition to its step, for as long as there is something to pack.
+    constexpr std::chrono::milliseconds kSlice{20};
+    const Result<bool> more = executor->pack_some(kSlice);
+    if (more && *more) return true;
+    if (!more) log_warning(name, more.error().message());
+    if (executor->repack_bytes() > 0)
+        log_info(name, format_bytes(executor->repack_bytes()) + " of weights are packed, " +
+                           std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() -
+                                                                                                packing_since)
+                                              .count()) +
+                           " ms after the start");
+    return false;
 }
 
 DieActor::behavior_type die(DieActor::stateful_pointer<DieState> self, SettingsPtr settings,
@@ -165,7 +182,13 @@ DieActor::behavior_type die(DieActor::stateful_pointer<DieState> self, SettingsP
         ready.error = executor.error();
     }
     if (auto up = supervisor.lock()) self->send(up, ready);
-    if (ready.error) self->quit(caf::sec::runtime_error);
+    if (ready.error) {
+        self->quit(caf::sec::runtime_error);
+    } else if (settings->engine.repack != model::Repack::none) {
+        state.packing_since = Clock::now();
+        state.executor->begin_repack(settings->engine.repack);
+        self->send(self, PackWeights{});
+    }
 
     return {
         [self](const BindSlot& message) { self->state.bind(message); },
@@ -191,6 +214,13 @@ DieActor::behavior_type die(DieActor::stateful_pointer<DieState> self, SettingsP
             if (!scheduler) return;
             for (CheckpointTaken& checkpoint : taken) self->send(scheduler, std::move(checkpoint));
             self->send(scheduler, std::move(done));
+        },
+        [self, supervisor](const PackWeights&) {
+            if (self->state.pack()) {
+                self->send(self, PackWeights{});
+            } else if (auto up = supervisor.lock()) {
+                self->send(up, WeightsPacked{self->state.executor->repack_bytes()});
+            }
         },
     };
 }

@@ -24,6 +24,7 @@ struct DieState {
     std::unordered_map<SlotId, SlotSampling> slots;
     std::unordered_set<SlotId> unrestored;  // bound from a checkpoint that could not be used
     std::unordered_map<CheckpointId, model::CheckpointPtr> checkpoints;
+    Clock::time_point packing_since;
 
     void bind(const BindSlot& message);
     void release(const ReleaseSlot& message);
@@ -31,6 +32,8 @@ struct DieState {
     void drop(const DropCheckpoints& message);
     /// `taken`: what became of the states that the plan keeps.
     StepDone step(const StepPlan& plan, std::vector<CheckpointTaken>& taken);
+    /// Packs some more weights; true: there is more to do.
+    bool pack();
 
   private:
     Status bind_executor(const BindSlot& message);
@@ -38,8 +41,8 @@ struct DieState {
     RunResult read_out(const PlannedRun& run, const model::StepLogits& logits, std::int64_t& row);
 };
 
-/// Makes the executor, has it pass its canary, tells the supervisor (DieReady), then steps. Spawn detached
-/// for a real device.
+/// Makes the executor, has it pass its canary, tells the supervisor (DieReady), then steps, and packs weights
+/// between steps until all are packed. Spawn detached for a real device.
 DieActor::behavior_type die(DieActor::stateful_pointer<DieState> self, SettingsPtr settings,
                             UpHandle<SupervisorActor> supervisor);
 

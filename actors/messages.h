@@ -232,6 +232,13 @@ struct StepDone {
     std::vector<RunResult> runs;  // one for each of the plan
     std::uint64_t kv_used_bytes = 0;
     std::uint64_t kv_pool_bytes = 0;
+    std::uint64_t repack_bytes = 0;
+};
+/// die → itself, behind what waits for it: time to pack some more weights.
+struct PackWeights {};
+/// die → supervisor → scheduler, when all is packed, or as much as there was memory for.
+struct WeightsPacked {
+    std::uint64_t n_bytes = 0;
 };
 /// die → supervisor, once after it was spawned: `error` set means that it cannot start.
 struct DieReady {
@@ -248,7 +255,7 @@ struct EngineSnapshot {
     int n_slots = 0, n_busy = 0;
     std::size_t n_waiting = 0, queue_limit = 0;
     std::optional<std::int64_t> last_step_age_ms, last_token_age_ms;
-    std::uint64_t kv_used_bytes = 0, kv_pool_bytes = 0;
+    std::uint64_t kv_used_bytes = 0, kv_pool_bytes = 0, repack_bytes = 0;
     std::uint64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
     std::uint64_t cache_bytes = 0, cache_limit_bytes = 0, cache_hits = 0, cache_misses = 0;
     std::uint64_t cache_disk_bytes = 0;
@@ -338,7 +345,7 @@ using SchedulerActor =
                      caf::reacts_to<PauseTicket>, caf::reacts_to<StepDone>, caf::reacts_to<SlotVerdict>,
                      caf::reacts_to<SlotFreed>, caf::reacts_to<SlotReport>, caf::reacts_to<WiringPtr>,
                      caf::reacts_to<Tick>, caf::reacts_to<SettingsPtr>, caf::reacts_to<CheckpointTaken>,
-                     caf::replies_to<GetSnapshot>::with<SnapshotPtr>,
+                     caf::reacts_to<WeightsPacked>, caf::replies_to<GetSnapshot>::with<SnapshotPtr>,
                      caf::replies_to<SessionCommandPtr>::with<SessionAnswer>,
                      caf::replies_to<ListTickets>::with<TicketListPtr>>;
 
@@ -352,7 +359,8 @@ using SlotActor =
 using DieActor =
     caf::typed_actor<caf::reacts_to<BindSlot>, caf::reacts_to<ReleaseSlot>, caf::reacts_to<KeepState>,
                      caf::reacts_to<DropCheckpoints>, caf::reacts_to<AdoptCheckpoint>,
-                     caf::replies_to<GetCheckpoint>::with<model::CheckpointPtr>, caf::reacts_to<StepPlan>>;
+                     caf::replies_to<GetCheckpoint>::with<model::CheckpointPtr>, caf::reacts_to<StepPlan>,
+                     caf::reacts_to<PackWeights>>;
 
 /// Owns the configuration file: reads and checks it again when asked. Reading may block; it has a thread of
 /// its own.
@@ -365,8 +373,8 @@ using StoreActor = caf::typed_actor<
 
 /// Owns the spawn tree, the restart policy and the settings in force.
 using SupervisorActor =
-    caf::typed_actor<caf::reacts_to<DieReady>, caf::reacts_to<Shutdown>, caf::reacts_to<BeginDrain>,
-                     caf::reacts_to<DrainTick>, caf::reacts_to<AliveTick>,
+    caf::typed_actor<caf::reacts_to<DieReady>, caf::reacts_to<WeightsPacked>, caf::reacts_to<Shutdown>,
+                     caf::reacts_to<BeginDrain>, caf::reacts_to<DrainTick>, caf::reacts_to<AliveTick>,
                      caf::replies_to<ReloadConfig>::with<ReloadOutcomePtr>>;
 
 struct Wiring {
@@ -420,7 +428,7 @@ auto inspect(Inspector& f, RunResult& x) {
 template <class Inspector>
 auto inspect(Inspector& f, StepDone& x) {
     return f(caf::meta::type_name("StepDone"), x.step, x.n_rows, x.elapsed_ms, x.runs, x.kv_used_bytes,
-             x.kv_pool_bytes);
+             x.kv_pool_bytes, x.repack_bytes);
 }
 
 }  // namespace pantheon::actors
@@ -472,6 +480,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SlotVerdict)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SlotFreed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SlotReport)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::ReportSlot)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::PackWeights)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::WeightsPacked)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::DieReady)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::GetSnapshot)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::ListTickets)

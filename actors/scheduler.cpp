@@ -207,6 +207,7 @@ void SchedulerState::on_step_done(const StepDone& done) {
     chunk_sizer.observe(done.n_rows, done.elapsed_ms);
     kv_used_bytes = done.kv_used_bytes;
     kv_pool_bytes = done.kv_pool_bytes;
+    repack_bytes = done.repack_bytes;
     StepDone step = done;
     for (RunResult& result : step.runs) apply(result, now);
     end_expired(now);
@@ -361,6 +362,7 @@ void SchedulerState::on_freed(const SlotFreed& message) {
     // The next step tells again; an idle engine holds nothing.
     if (std::none_of(slots.begin(), slots.end(), [](const auto& s) { return s.has_value(); }))
         kv_used_bytes = 0;
+    repack_bytes = 0;
     dispatch();
 }
 
@@ -512,6 +514,7 @@ EngineSnapshot SchedulerState::snapshot() const {
     if (last_token) snapshot.last_token_age_ms = age_ms(*last_token);
     snapshot.kv_used_bytes = kv_used_bytes;
     snapshot.kv_pool_bytes = kv_pool_bytes;
+    snapshot.repack_bytes = repack_bytes;
     snapshot.prompt_tokens = n_prompt_tokens;
     snapshot.cached_tokens = n_cached_tokens;
     snapshot.cache_bytes = cache.bytes();
@@ -555,6 +558,7 @@ SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<Schedul
         [self](const Tick&) { self->state.tick(); },
         [self](const SettingsPtr& next) { self->state.adopt(next); },
         [self](const CheckpointTaken& message) { self->state.on_checkpoint(message); },
+        [self](const WeightsPacked& message) { self->state.repack_bytes = message.n_bytes; },
         [self](const GetSnapshot&) -> SnapshotPtr {
             return std::make_shared<const EngineSnapshot>(self->state.snapshot());
         },

@@ -72,7 +72,7 @@ struct SchedulerState {
 
     std::vector<SavedState> saved;  // sessions on disk, newest first, as the store has said last
 
-    std::uint64_t kv_used_bytes = 0, kv_pool_bytes = 0;
+    std::uint64_t kv_used_bytes = 0, kv_pool_bytes = 0, repack_bytes = 0;
     std::uint64_t n_prompt_tokens = 0, n_cached_tokens = 0, n_completion_tokens = 0;
     double mean_request_ms = 0;  // for retry_after_ms
 

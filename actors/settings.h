@@ -72,7 +72,7 @@ struct EngineSettings {
     std::string isa = "scalar";
     std::vector<std::pair<std::string, std::string>> ops;  // op and implementation, for status
     int n_threads = 1;
-    std::uint64_t repack_bytes = 0;  // of packed copies of weights
+    model::Repack repack = model::Repack::none;  // packed copies of weights, made by the die beside its steps
     int n_slots = 16;
     model::CheckpointSizes checkpoint;                    // what one takes
     std::shared_ptr<const model::CheckpointCodec> codec;  // how one is saved; null: it cannot be

@@ -22,7 +22,7 @@ Json die_report(const DaemonSettings& settings, const EngineSnapshot& engine) {
         {"state", engine.state},
         {"layers", Json::array({0, settings.model.n_layer})},
         {"weights_bytes", settings.model.weights_bytes},
-        {"repack_bytes", settings.engine.repack_bytes},
+        {"repack_bytes", engine.repack_bytes},
         {"kv_used_bytes", engine.kv_used_bytes},
         {"kv_pool_bytes", engine.kv_pool_bytes},
         {"ops", std::move(ops)},

@@ -279,6 +279,9 @@ SupervisorActor::behavior_type supervisor(SupervisorActor::stateful_pointer<Supe
         [self](const DieReady& message) {
             self->state.on_die_ready(message, caf::actor_cast<caf::actor_addr>(self->current_sender()));
         },
+        [self](const WeightsPacked& message) {
+            if (!self->state.is_stopping) self->send(self->state.children.scheduler, message);
+        },
         [self](const Shutdown&) { self->state.stop(); },
         [self](const BeginDrain& message) { self->state.begin_drain(message.timeout); },
         [self](const DrainTick&) { self->state.drain_tick(); },

@@ -44,17 +44,17 @@ class HostExecutor final : public Executor {
         return forward_.run(*batch);
     }
 
-    Status repack(Repack repack) override {
-        if (backend_ != Backend::cpu) return {};
+    void begin_repack(Repack repack) override {
+        if (backend_ != Backend::cpu) return;
         // The old copies go first: both at once might not fit.
         forward_.set_weights(weights_);
         packed_.reset();
-        if (repack == Repack::none) return {};
-        auto packed = PackedWeights::pack(weights_, repack, exec_);
-        if (!packed) return std::move(packed).error();
-        packed_ = std::move(*packed);
+        if (repack == Repack::none) return;
+        packed_ = std::make_unique<PackedWeights>(weights_, repack, exec_);
         forward_.set_weights(packed_->weights());
-        return {};
+    }
+    Result<bool> pack_some(std::chrono::microseconds budget) override {
+        return packed_ ? packed_->pack_some(budget) : false;
     }
     std::uint64_t repack_bytes() const override { return packed_ ? packed_->n_bytes() : 0; }
 
@@ -63,7 +63,7 @@ class HostExecutor final : public Executor {
 
   private:
     std::shared_ptr<const Weights> weights_;
-    std::unique_ptr<const PackedWeights> packed_;
+    std::unique_ptr<PackedWeights> packed_;
     Backend backend_;
     kernels::ThreadTeam team_;
     kernels::Exec exec_;
@@ -86,6 +86,15 @@ CheckpointSizes checkpoint_sizes(const Weights& weights, KvFormat kv_format) {
 
 std::shared_ptr<const CheckpointCodec> checkpoint_codec(const Weights& weights, KvFormat kv_format) {
     return host_checkpoint_codec(state_shape(weights.config(), kv_format));
+}
+
+Status Executor::repack(Repack repack) {
+    begin_repack(repack);
+    for (;;) {
+        const Result<bool> more = pack_some(std::chrono::hours(1));
+        if (!more) return Error(more.error());
+        if (!*more) return {};
+    }
 }
 
 Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<const Weights> weights,

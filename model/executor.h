@@ -2,6 +2,7 @@
 // at once.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -37,7 +38,7 @@ struct ExecutorConfig {
     int n_slots = 1;
     int n_ctx = 4096;  // KV rows a slot may hold
     KvFormat kv_format = KvFormat::f16;
-    Repack repack = Repack::none;  // cpu only; what it takes: repack_bytes()
+    Repack repack = Repack::none;  // cpu only, made before create() returns; what it takes: repack_bytes()
 };
 
 enum class WantLogits { none, last, all };
@@ -96,9 +97,13 @@ class Executor {
     /// (invalid_argument, failed_precondition: the plan was wrong; resource_exhausted: past n_ctx).
     virtual Result<StepLogits> step(std::span<const StepRun> runs) = 0;
 
-    /// Makes or drops packed copies between two steps. resource_exhausted: nothing has changed.
-    /// An executor that packs nothing has nothing to do.
-    virtual Status repack(Repack /*repack*/) { return {}; }
+    /// Drops the packed copies and begins to make those of another choice. pack_some() makes them between two
+    /// steps, for about `budget`, and says whether there is more to do. resource_exhausted: no memory; what
+    /// was packed stays in use. An executor that packs nothing has nothing to do.
+    virtual void begin_repack(Repack /*repack*/) {}
+    virtual Result<bool> pack_some(std::chrono::microseconds /*budget*/) { return false; }
+    /// Both at once.
+    Status repack(Repack repack);
     virtual std::uint64_t repack_bytes() const { return 0; }  // held now
 
     virtual std::uint64_t kv_used_bytes() const = 0;

@@ -15,6 +15,7 @@ namespace pantheon::model {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::int64_t kSliceBytes = std::int64_t{4} << 20;  // packed between two looks at the clock
 
 /// The mapping's pages leave this process; the file's cached content stays for whoever reads it next.
 void release_pages(const std::byte* begin, std::int64_t n_bytes) {
@@ -24,13 +25,6 @@ void release_pages(const std::byte* begin, std::int64_t n_bytes) {
         (reinterpret_cast<std::uintptr_t>(begin) + static_cast<std::uintptr_t>(n_bytes)) / page * page;
     if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
-
-/// One matrix, or as many as there are experts.
-struct Source {
-    kernels::WeightMatrix first;
-    std::int64_t n_matrices = 1;
-    std::int64_t stride_bytes = 0;
-};
 
 kernels::PanelLayout layout_of(const kernels::WeightMatrix& w, int n_rows) {
     return kernels::panel_layout(w.type, n_rows, w.n_in);
@@ -58,72 +52,75 @@ PackedWeights::Arena::~Arena() {
     if (data_) ::munmap(data_, n_bytes_);
 }
 
-class Packer {
-  public:
-    Packer(PackedWeights& packed, kernels::Exec& exec)
-        : packed_(packed), exec_(exec), n_rows_(kernels::panel_rows(exec.isa())) {}
-
-    void matrix(kernels::WeightMatrix& w) {
-        if (!can_pack(w)) return;
-        w.panels = pack({w, 1, 0});
-        w.panel_rows = n_rows_;
-    }
-    void experts(kernels::ExpertMatrices& w) {
-        if (!can_pack(w.first)) return;
-        w.first.panels = pack({w.first, w.n_expert, w.expert_stride_bytes});
-        w.first.panel_rows = n_rows_;
-        w.expert_panel_bytes = panels_bytes(w.first, n_rows_);
-    }
-
-  private:
-    bool can_pack(const kernels::WeightMatrix& w) const {
-        return n_rows_ > 0 && kernels::has_panels(w.type, w.n_in);
-    }
-
-    const std::byte* pack(const Source& source) {
-        const kernels::WeightMatrix& w = source.first;
-        const kernels::PanelLayout layout = layout_of(w, n_rows_);
-        const std::int64_t n_panels = layout.n_panels(w.n_out);
-        const auto n_bytes = static_cast<std::size_t>(source.n_matrices * n_panels * layout.bytes);
-        packed_.arenas_.emplace_back(n_bytes);
-        packed_.n_bytes_ += n_bytes;
-        std::byte* to = packed_.arenas_.back().data();
-        exec_.team().parallel_for(source.n_matrices * n_panels, 8, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) {
-                const std::int64_t first = i % n_panels * n_rows_;
-                const int n = static_cast<int>(std::min<std::int64_t>(n_rows_, w.n_out - first));
-                kernels::pack_panel(w.type, layout, w.row(first) + i / n_panels * source.stride_bytes,
-                                    w.row_bytes, n, to + i * layout.bytes);
-            }
+PackedWeights::PackedWeights(const std::shared_ptr<const Weights>& weights, Repack repack,
+                             kernels::Exec& exec)
+    : weights_(weights->copy()), exec_(exec), n_rows_(kernels::panel_rows(exec.isa())) {
+    if (n_rows_ == 0 || repack == Repack::none) return;
+    std::vector<Source> experts;
+    weights_->visit_products(
+        [&](kernels::WeightMatrix& w) {
+            if (kernels::has_panels(w.type, w.n_in)) sources_.push_back({&w, nullptr});
+        },
+        [&](kernels::ExpertMatrices& w) {
+            if (repack == Repack::all && kernels::has_panels(w.first.type, w.first.n_in))
+                experts.push_back({&w.first, &w});
         });
-        for (std::int64_t i = 0; i < source.n_matrices; ++i)
-            release_pages(w.data + i * source.stride_bytes, w.n_out * w.row_bytes);
-        return to;
-    }
+    sources_.insert(sources_.end(), experts.begin(), experts.end());
+}
 
-    PackedWeights& packed_;
-    kernels::Exec& exec_;
-    int n_rows_;
-};
-
-Result<std::unique_ptr<const PackedWeights>> PackedWeights::pack(std::shared_ptr<const Weights> weights,
-                                                                 Repack repack, kernels::Exec& exec) {
-    try {
-        std::unique_ptr<PackedWeights> packed(new PackedWeights);
-        const std::shared_ptr<Weights> copy = weights->copy();
-        Packer packer(*packed, exec);
-        if (repack != Repack::none)
-            copy->visit_products([&](kernels::WeightMatrix& w) { packer.matrix(w); },
-                                 [&](kernels::ExpertMatrices& w) {
-                                     if (repack == Repack::all) packer.experts(w);
-                                 });
-        packed->weights_ = copy;
-        return std::unique_ptr<const PackedWeights>(std::move(packed));
-    } catch (const std::bad_alloc&) {
-        return Error(
-            Code::resource_exhausted,
-            "no memory for " + format_bytes(bytes_for(*weights, repack, exec.isa())) + " of packed weights");
+Result<bool> PackedWeights::pack_some(std::chrono::microseconds budget) {
+    const auto start = std::chrono::steady_clock::now();
+    while (next_ < sources_.size()) {
+        const Source& source = sources_[next_];
+        const kernels::WeightMatrix& w = *source.matrix;
+        const std::int64_t n_panels = layout_of(w, n_rows_).n_panels(w.n_out) * source.n_matrices();
+        if (next_panel_ == 0) {
+            const auto n_bytes = static_cast<std::uint64_t>(source.n_matrices() * panels_bytes(w, n_rows_));
+            try {
+                arenas_.emplace_back(n_bytes);
+            } catch (const std::bad_alloc&) {
+                return Error(Code::resource_exhausted, "no memory for " + format_bytes(n_bytes) +
+                                                           " of packed weights after " +
+                                                           format_bytes(n_bytes_));
+            }
+            n_bytes_ += n_bytes;
+        }
+        const std::int64_t n_slice = std::max<std::int64_t>(1, kSliceBytes / (n_rows_ * w.row_bytes));
+        pack_panels(std::min(n_slice, n_panels - next_panel_));
+        if (next_panel_ == n_panels) finish(source);
+        if (std::chrono::steady_clock::now() - start >= budget) break;
     }
+    return next_ < sources_.size();
+}
+
+/// The next n panels of the source in hand.
+void PackedWeights::pack_panels(std::int64_t n) {
+    const Source& source = sources_[next_];
+    const kernels::WeightMatrix& w = *source.matrix;
+    const kernels::PanelLayout layout = layout_of(w, n_rows_);
+    const std::int64_t n_panels = layout.n_panels(w.n_out);
+    std::byte* to = arenas_.back().data();
+    exec_.team().parallel_for(n, 8, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = next_panel_ + begin; i < next_panel_ + end; ++i) {
+            const std::int64_t first = i % n_panels * n_rows_;
+            const int n_here = static_cast<int>(std::min<std::int64_t>(n_rows_, w.n_out - first));
+            kernels::pack_panel(w.type, layout, w.row(first) + i / n_panels * source.stride_bytes(),
+                                w.row_bytes, n_here, to + i * layout.bytes);
+        }
+    });
+    next_panel_ += n;
+}
+
+/// All panels are there: products read them from now on.
+void PackedWeights::finish(const Source& source) {
+    kernels::WeightMatrix& w = *source.matrix;
+    w.panels = arenas_.back().data();
+    w.panel_rows = n_rows_;
+    if (source.experts) source.experts->expert_panel_bytes = panels_bytes(w, n_rows_);
+    for (std::int64_t i = 0; i < source.n_matrices(); ++i)
+        release_pages(w.data + i * source.stride_bytes(), w.n_out * w.row_bytes);
+    ++next_;
+    next_panel_ = 0;
 }
 
 std::uint64_t PackedWeights::bytes_for(const Weights& weights, Repack repack, kernels::CpuIsa isa) {

@@ -83,8 +83,7 @@ Result<LoadedModel> load_model(const config::Config& config) {
     executor.n_slots = settings.engine.n_slots;
     executor.n_ctx = static_cast<int>(config.kv.n_ctx);
     executor.kv_format = config.kv.format;
-    executor.repack = config.cpu.repack ? what_fits(**weights, backend) : model::Repack::none;
-    settings.engine.repack_bytes = model::repack_bytes(**weights, backend, executor.repack);
+    settings.engine.repack = config.cpu.repack ? what_fits(**weights, backend) : model::Repack::none;
     settings.engine.make_executor = [weights = loaded.weights, executor] {
         return model::Executor::create(weights, executor);
     };

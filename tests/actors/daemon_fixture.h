@@ -41,6 +41,11 @@ class DaemonTest : public ::testing::Test {
     }
 
     void start() {
+        launch();
+        run();
+    }
+
+    void launch() {
         settings.engine.make_executor = [control = control, s = settings,
                                          end = end]() -> Result<std::unique_ptr<model::Executor>> {
             if (control->fail_create) return Error(Code::unavailable, "injected: no device");
@@ -54,7 +59,6 @@ class DaemonTest : public ::testing::Test {
         events.on_wiring = [this](const WiringPtr& next) { wiring = next; };
         root = system.spawn(supervisor, std::make_shared<const DaemonSettings>(settings),
                             std::static_pointer_cast<ClientPort>(port), events);
-        run();
     }
 
     void run() { scheduler.run(); }

@@ -79,8 +79,18 @@ class FakeExecutor : public model::Executor {
         return sequence ? static_cast<std::int32_t>(sequence->size()) : -1;
     }
 
-    Status repack(model::Repack) override { return {}; }
-    std::uint64_t repack_bytes() const override { return 0; }
+    void begin_repack(model::Repack repack) override {
+        n_packed_ = 0;
+        n_to_pack_ = repack == model::Repack::none ? 0 : control_->n_to_pack.load();
+    }
+    Result<bool> pack_some(std::chrono::microseconds) override {
+        if (control_->no_memory_after >= 0 && n_packed_ >= control_->no_memory_after)
+            return Error(Code::resource_exhausted, "injected: no memory");
+        if (n_packed_ < n_to_pack_) ++n_packed_;
+        control_->is_packed = n_packed_ == n_to_pack_;
+        return n_packed_ < n_to_pack_;
+    }
+    std::uint64_t repack_bytes() const override { return static_cast<std::uint64_t>(n_packed_); }
 
     Result<model::StepLogits> step(std::span<const model::StepRun> runs) override {
         const int number = control_->n_steps++;
@@ -136,6 +146,7 @@ class FakeExecutor : public model::Executor {
     TokenId end_;
     std::vector<std::optional<std::vector<TokenId>>> slots_;
     std::vector<float> logits_;
+    int n_packed_ = 0, n_to_pack_ = 0;
 };
 
 }  // namespace

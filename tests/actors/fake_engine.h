@@ -55,6 +55,9 @@ struct FakeDeviceControl {
     Nonsense nonsense = Nonsense::none;
     std::function<void()> during_next_step;  // called once, in the middle of a step
     std::vector<std::size_t> rows_per_step;
+    std::atomic<int> n_to_pack{0};  // slices of packing
+    std::atomic<bool> is_packed{false};
+    std::atomic<int> no_memory_after{-1};  // so many slices
     bool fail_restore = false, fail_snapshot = false;
     int n_restored = 0;
     std::vector<std::weak_ptr<const model::Checkpoint>> checkpoints;  // every one ever taken

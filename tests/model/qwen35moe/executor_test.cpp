@@ -63,7 +63,8 @@ std::vector<float> all_logits(Executor& executor, const std::vector<TokenId>& to
         EXPECT_TRUE(executor.repack(modes[i % modes.size()]));
         const std::size_t n = std::min(kChunks[i % 6], tokens.size() - t);
         const auto begin = tokens.begin() + static_cast<std::ptrdiff_t>(t);
-        const StepRun step = run(0, static_cast<std::int32_t>(t), {begin, begin + static_cast<std::ptrdiff_t>(n)});
+        const StepRun step =
+            run(0, static_cast<std::int32_t>(t), {begin, begin + static_cast<std::ptrdiff_t>(n)});
         const auto logits = executor.step({&step, 1});
         EXPECT_TRUE(logits);
         all.insert(all.end(), logits->data, logits->data + logits->n_rows * logits->n_vocab);
@@ -90,6 +91,35 @@ TEST(ExecutorTest, RepackingInMidSequenceLeavesEveryBitOfTheLogits) {
         ASSERT_EQ(have.size(), want.size());
         EXPECT_EQ(std::memcmp(have.data(), want.data(), want.size() * sizeof(float)), 0);
     }
+}
+
+TEST(ExecutorTest, PackingLittleByLittleBetweenStepsLeavesEveryBitOfTheLogits) {
+    const auto weights = *tiny_model(packable_shape()).load();
+    const auto tokens = random_tokens(36, 300, 9);
+    ExecutorConfig config;
+    config.backend = model::Backend::cpu;
+    config.n_ctx = kContext;
+    config.n_threads = 2;
+    auto executor = *Executor::create(weights, config);
+    const auto want = all_logits(*executor, tokens, {model::Repack::none});
+    executor->begin_repack(model::Repack::all);
+    ASSERT_TRUE(executor->bind(SlotId{0}));
+    std::vector<float> have;
+    std::uint64_t n_before = 0;
+    bool is_partial = false;
+    for (std::size_t t = 0; t < tokens.size(); ++t) {
+        const auto more = executor->pack_some(std::chrono::microseconds(0));  // one slice of one matrix
+        ASSERT_TRUE(more);
+        is_partial = is_partial || (*more && executor->repack_bytes() > n_before);
+        n_before = executor->repack_bytes();
+        const StepRun step = run(0, static_cast<std::int32_t>(t), {tokens[t]});
+        const auto logits = executor->step({&step, 1});
+        ASSERT_TRUE(logits);
+        have.insert(have.end(), logits->data, logits->data + logits->n_rows * logits->n_vocab);
+    }
+    EXPECT_EQ(is_partial, kernels::host_cpu_isa() != kernels::CpuIsa::scalar);
+    ASSERT_EQ(have.size(), want.size());
+    EXPECT_EQ(std::memcmp(have.data(), want.data(), want.size() * sizeof(float)), 0);
 }
 
 TEST(ExecutorTest, SaysHowMuchIsRepacked) {
