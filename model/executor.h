@@ -70,6 +70,10 @@ std::string isa_name(Backend backend);
 /// Bytes that a choice takes with this backend on this host: about those of the matrices in the file.
 std::uint64_t repack_bytes(const Weights& weights, Backend backend, Repack repack);
 
+/// The most whose bytes leave room for sequences in `free_bytes`. The copies come on top of the mapped file,
+/// whose pages the system may drop once they are packed.
+Repack repack_that_fits(const Weights& weights, Backend backend, std::int64_t free_bytes);
+
 /// What a checkpoint of this model takes.
 CheckpointSizes checkpoint_sizes(const Weights& weights, KvFormat kv_format);
 /// How a checkpoint of this model is saved.

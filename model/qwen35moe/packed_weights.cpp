@@ -141,4 +141,13 @@ std::uint64_t repack_bytes(const Weights& weights, Backend backend, Repack repac
     return backend == Backend::cpu ? PackedWeights::bytes_for(weights, repack, kernels::host_cpu_isa()) : 0;
 }
 
+Repack repack_that_fits(const Weights& weights, Backend backend, std::int64_t free_bytes) {
+    constexpr std::int64_t kForSequences = std::int64_t{2} << 30;
+    for (const Repack repack : {Repack::all, Repack::dense}) {
+        const auto n_bytes = static_cast<std::int64_t>(repack_bytes(weights, backend, repack));
+        if (n_bytes > 0 && n_bytes + kForSequences <= free_bytes) return repack;
+    }
+    return Repack::none;
+}
+
 }  // namespace pantheon::model

@@ -31,5 +31,6 @@ int run_template(const TemplateOptions& options, const std::string& endpoint);
 int run_info(const InfoOptions& options);
 int run_score(const ScoreOptions& options);
 int run_perplexity(const PerplexityOptions& options);
+int run_bench(const BenchOptions& options);
 
 }  // namespace pantheon::cli

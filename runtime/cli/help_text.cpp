@@ -141,6 +141,21 @@ The figure after ± is the standard error of the mean. With the backend cpu, the
 as the daemon runs it; ref is exact and slow.)",
      R"(pantheon perplexity --model model.gguf --text novel.txt
 pantheon perplexity --model model.gguf --text - --n-ctx 512 < novel.txt)"},
+
+    {"bench", "how fast a model runs here",
+     "pantheon bench [--model FILE] [-p N] [-n N] [--batch N,…] [--depth N,…] [--repetitions N] [--threads "
+     "N]\n"
+     "    [--kv f32|f16] [--repack auto|all|dense|none] [--json]",
+     R"(Reads a prompt (pp) and generates with one or several sequences at once (tg), after each of the depths,
+in this process: no daemon is asked, and one that runs on the same cores disturbs. Prints tokens a second,
+the median of the repetitions between the slowest and the fastest, and what that takes of the memory: the
+bytes that the tokens need at least by the tensors of the file, beside what the threads can read.
+
+Text does not matter for the time; the tokens hit the experts about as evenly as by chance, which is the
+worst case for a batch. With --json: a map of model, backend, isa, threads, repack, kv and rows, each with
+test, n, batch, depth, tps, min, max and gbps.)",
+     R"(pantheon bench
+pantheon bench --model model.gguf -p 512 -n 64 --batch 1,8 --depth 0 --json)"},
 };
 
 }  // namespace

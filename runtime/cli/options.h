@@ -90,10 +90,22 @@ struct PerplexityOptions {
     std::optional<int> sink, window;
 };
 
-using Command =
-    std::variant<GenerateOptions, ChatOptions, StatusOptions, TopOptions, PingOptions, CancelOptions, DrainOptions,
-                 ReloadOptions, MetricsOptions, SessionsOptions, TokenizeOptions, DetokenizeOptions,
-                 TemplateOptions, InfoOptions, ScoreOptions, PerplexityOptions>;
+struct BenchOptions {
+    std::string model;                  // empty: the embedded one
+    int n_prompt = 512, n_decode = 64;  // 0: not measured
+    std::vector<int> batch{1, 2, 4, 8, 16};
+    std::vector<int> depth{0, 4096};
+    int repetitions = 3;
+    std::optional<int> threads;
+    std::optional<std::string> kv;
+    std::string repack = "auto";
+    bool as_json = false;
+};
+
+using Command = std::variant<GenerateOptions, ChatOptions, StatusOptions, TopOptions, PingOptions,
+                             CancelOptions, DrainOptions, ReloadOptions, MetricsOptions, SessionsOptions,
+                             TokenizeOptions, DetokenizeOptions, TemplateOptions, InfoOptions, ScoreOptions,
+                             PerplexityOptions, BenchOptions>;
 
 struct CommandLine {
     std::string endpoint;  // empty: the default places

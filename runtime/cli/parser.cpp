@@ -49,7 +49,8 @@ class ManualFormatter : public CLI::Formatter {
 
   private:
     static bool needs_daemon(const CLI::App& app) {
-        return app.get_name() != "info" && app.get_name() != "score" && app.get_name() != "perplexity";
+        static constexpr std::string_view kByThemselves[] = {"info", "score", "perplexity", "bench"};
+        return std::ranges::find(kByThemselves, app.get_name()) == std::end(kByThemselves);
     }
 
     static void append_option(std::ostream& out, const CLI::Option& option) {
@@ -92,6 +93,7 @@ struct Targets {
     InfoOptions info;
     ScoreOptions score;
     PerplexityOptions perplexity;
+    BenchOptions bench;
 };
 
 class Parser {
@@ -109,6 +111,7 @@ class Parser {
         add_daemon_commands();
         add_text_commands();
         add_file_commands();
+        add_bench();
     }
 
     std::variant<CommandLine, ParseStop> parse(std::vector<std::string> arguments) {
@@ -246,6 +249,46 @@ class Parser {
                         "last rows kept in f16 with --kv q4_0; not available in this version", 0);
     }
 
+    void add_bench() {
+        CLI::App& bench = add_command("bench");
+        bench.add_option("--model", t_.bench.model, "the model file. Default: the embedded model")
+            ->type_name("FILE");
+        const auto add_int = [&](const char* name, int& target, const char* type, const char* help, int min,
+                                 int max) {
+            bench.add_option(name, target, help)->type_name(type)->check(CLI::Range(min, max));
+        };
+        add_int("-p,--prompt", t_.bench.n_prompt, "N", "read a prompt of N tokens; 0: do not. Default: 512",
+                0, 262144);
+        add_int("-n,--generate", t_.bench.n_decode, "N", "generate N tokens; 0: do not. Default: 64", 0,
+                262144);
+        bench
+            .add_option("--batch", t_.bench.batch,
+                        "sequences that generate together, a list. Default: 1,2,4,8,16")
+            ->type_name("N,…")
+            ->delimiter(',')
+            ->check(CLI::Range(1, 64));
+        bench
+            .add_option("--depth", t_.bench.depth,
+                        "tokens that the sequences hold before, a list. Default: 0,4096")
+            ->type_name("N,…")
+            ->delimiter(',')
+            ->check(CLI::Range(0, 262144));
+        add_int("--repetitions", t_.bench.repetitions, "N", "times each is measured. Default: 3", 1, 1000);
+        add_number<int>(bench, "--threads", t_.bench.threads, "N",
+                        "compute threads. Default: the physical cores allowed", 1);
+        bench.add_option("--kv", t_.bench.kv, "format of keys and values, f32 or f16. Default: f16")
+            ->type_name("F")
+            ->check(CLI::IsMember({"f32", "f16", "q8_0", "q4_0"}));
+        bench
+            .add_option(
+                "--repack", t_.bench.repack,
+                "which weights are packed for faster loops: all, dense (not the routed experts) or none. "
+                "Default: auto, as the daemon does")
+            ->type_name("WHAT")
+            ->check(CLI::IsMember({"auto", "all", "dense", "none"}));
+        bench.add_flag("--json", t_.bench.as_json, "print JSON");
+    }
+
     /// How a command computes in this process.
     void add_run_options(CLI::App& command, std::string& backend, std::optional<int>& threads,
                          std::optional<std::string>& kv) {
@@ -279,6 +322,7 @@ class Parser {
         if (name == "template") return t_.template_;
         if (name == "info") return t_.info;
         if (name == "perplexity") return t_.perplexity;
+        if (name == "bench") return t_.bench;
         return t_.score;
     }
 

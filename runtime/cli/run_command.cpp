@@ -22,6 +22,7 @@ struct Runner {
     int operator()(const InfoOptions& o) const { return run_info(o); }
     int operator()(const ScoreOptions& o) const { return run_score(o); }
     int operator()(const PerplexityOptions& o) const { return run_perplexity(o); }
+    int operator()(const BenchOptions& o) const { return run_bench(o); }
 };
 
 }  // namespace

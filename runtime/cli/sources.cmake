@@ -1,5 +1,6 @@
 # Everything but main, so that tests can link it.
 add_library(pantheon_cli STATIC
+  cli/bench.cpp
   cli/chat.cpp
   cli/console.cpp
   cli/conversation.cpp
@@ -15,6 +16,7 @@ add_library(pantheon_cli STATIC
   cli/output_file.cpp
   cli/parser.cpp
   cli/perplexity.cpp
+  cli/read_bandwidth.cpp
   cli/run_command.cpp
   cli/score.cpp
   cli/status_text.cpp

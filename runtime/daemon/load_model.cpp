@@ -20,18 +20,6 @@ model::TemplateFamily template_family(const model::GgufMetadata& file) {
     return choice.family;
 }
 
-/// The most that leaves room for sequences. The copies come on top of the mapped file, whose pages the system
-/// may drop once they are packed.
-model::Repack what_fits(const model::Weights& weights, model::Backend backend) {
-    constexpr std::uint64_t kForSequences = std::uint64_t{2} << 30;
-    const auto free_bytes = static_cast<std::uint64_t>(config::host_defaults().free_bytes);
-    for (const model::Repack repack : {model::Repack::all, model::Repack::dense}) {
-        const std::uint64_t n_bytes = model::repack_bytes(weights, backend, repack);
-        if (n_bytes > 0 && n_bytes + kForSequences <= free_bytes) return repack;
-    }
-    return model::Repack::none;
-}
-
 }  // namespace
 
 Result<LoadedModel> load_model(const config::Config& config) {
@@ -83,7 +71,9 @@ Result<LoadedModel> load_model(const config::Config& config) {
     executor.n_slots = settings.engine.n_slots;
     executor.n_ctx = static_cast<int>(config.kv.n_ctx);
     executor.kv_format = config.kv.format;
-    settings.engine.repack = config.cpu.repack ? what_fits(**weights, backend) : model::Repack::none;
+    settings.engine.repack =
+        config.cpu.repack ? model::repack_that_fits(**weights, backend, config::host_defaults().free_bytes)
+                          : model::Repack::none;
     settings.engine.make_executor = [weights = loaded.weights, executor] {
         return model::Executor::create(weights, executor);
     };

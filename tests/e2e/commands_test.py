@@ -152,6 +152,28 @@ class WithoutDaemonTest(unittest.TestCase):
             self.assertIn(result.returncode, (REFUSED, USAGE))
             self.assertIn(says, result.stderr)
 
+    def test_bench_prints_what_it_measured(self):
+        command = ("bench", "--model", small_model(), "-p", "8", "-n", "2", "--batch", "1,3", "--depth", "0,5")
+        command += ("--repetitions", "2", "--threads", "1")
+        result = pantheon(*command, "--json")
+        self.assertEqual(result.returncode, DONE, result.stderr)
+        report = json.loads(result.stdout)
+        self.assertEqual(sorted(report), ["backend", "isa", "kv", "model", "repack", "rows", "threads"])
+        self.assertEqual((report["backend"], report["kv"], report["threads"]), ("cpu", "f16", 1))
+        rows = [(row["test"], row["n"], row["batch"], row["depth"]) for row in report["rows"]]
+        each = [("pp", 8, 1), ("tg", 2, 1), ("tg", 2, 3)]
+        self.assertEqual(rows, [(*row, depth) for depth in (0, 5) for row in each])
+        for row in report["rows"]:
+            self.assertEqual(len(row), 8, row)
+            self.assertTrue(0 < row["min"] <= row["tps"] <= row["max"], row)
+            self.assertGreater(row["gbps"], 0)
+        text = pantheon(*command).stdout.decode()
+        self.assertRegex(text, r"(?m)^tg 2 +3 +5 +[0-9.]+ +[0-9.]+ … [0-9.]+ +[0-9.]+ +([0-9]+ %|\?)$")
+        result = pantheon("bench", "--model", "/no/such", "-p", "1")
+        self.assertEqual(result.returncode, REFUSED)
+        self.assertIn(b"/no/such", result.stderr)
+        self.assertEqual(pantheon("bench", "-p", "0", "-n", "0").returncode, USAGE)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -171,6 +171,32 @@ TEST(ParserTest, PerplexityTakesItsOptions) {
                 HasSubstr("'1' is less than 2"));
 }
 
+TEST(ParserTest, BenchTakesItsOptions) {
+    const auto plain = parsed<BenchOptions>({"bench"});
+    EXPECT_EQ(plain.model, "");
+    EXPECT_EQ(plain.n_prompt, 512);
+    EXPECT_EQ(plain.n_decode, 64);
+    EXPECT_THAT(plain.batch, testing::ElementsAre(1, 2, 4, 8, 16));
+    EXPECT_THAT(plain.depth, testing::ElementsAre(0, 4096));
+    EXPECT_FALSE(plain.threads || plain.kv || plain.as_json);
+    const auto full = parsed<BenchOptions>(
+        {"bench", "--model",       "m", "-p",        "0", "-n",   "8",   "--batch",  "1,3",  "--depth",
+         "7",     "--repetitions", "2", "--threads", "2", "--kv", "f32", "--repack", "none", "--json"});
+    EXPECT_EQ(full.model, "m");
+    EXPECT_EQ(full.n_prompt, 0);
+    EXPECT_EQ(full.n_decode, 8);
+    EXPECT_THAT(full.batch, testing::ElementsAre(1, 3));
+    EXPECT_THAT(full.depth, testing::ElementsAre(7));
+    EXPECT_EQ(full.repetitions, 2);
+    EXPECT_EQ(full.threads, 2);
+    EXPECT_EQ(full.kv, "f32");
+    EXPECT_EQ(full.repack, "none");
+    EXPECT_TRUE(full.as_json);
+    EXPECT_THAT(stopped({"bench", "--batch", "0"}).text, HasSubstr("--batch"));
+    EXPECT_THAT(stopped({"bench", "--depth", "1,x"}).text, HasSubstr("--depth"));
+    EXPECT_THAT(stopped({"bench", "--repack", "some"}).text, HasSubstr("--repack"));
+}
+
 TEST(ParserTest, EveryCommandHasAManualPage) {
     for (const CommandHelp& help : command_help()) {
         SCOPED_TRACE(help.name);
@@ -183,7 +209,8 @@ TEST(ParserTest, EveryCommandHasAManualPage) {
                                     "\nEXIT STATUS\n", "\nEXAMPLES\n", "\nSEE ALSO\n"})
             EXPECT_THAT(stop.text, HasSubstr(section));
         EXPECT_THAT(stop.text, HasSubstr(std::string(help.summary)));
-        const bool asks_a_daemon = help.name != "info" && help.name != "score" && help.name != "perplexity";
+        const bool asks_a_daemon =
+            help.name != "info" && help.name != "score" && help.name != "perplexity" && help.name != "bench";
         EXPECT_EQ(stop.text.find("--endpoint E\n") != std::string::npos, asks_a_daemon) << stop.text;
     }
     EXPECT_THAT(stopped({"generate", "-h"}).text, HasSubstr("-p,--prompt TEXT"));
