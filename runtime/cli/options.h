@@ -78,6 +78,7 @@ struct ScoreOptions {
     std::optional<int> threads;
     std::optional<int> chunk;
     std::optional<std::string> kv;
+    std::optional<int> sink, window;
 };
 
 struct PerplexityOptions {
@@ -91,9 +92,9 @@ struct PerplexityOptions {
 };
 
 using Command =
-    std::variant<GenerateOptions, ChatOptions, StatusOptions, TopOptions, PingOptions, CancelOptions, DrainOptions,
-                 ReloadOptions, MetricsOptions, SessionsOptions, TokenizeOptions, DetokenizeOptions,
-                 TemplateOptions, InfoOptions, ScoreOptions, PerplexityOptions>;
+    std::variant<GenerateOptions, ChatOptions, StatusOptions, TopOptions, PingOptions, CancelOptions,
+                 DrainOptions, ReloadOptions, MetricsOptions, SessionsOptions, TokenizeOptions,
+                 DetokenizeOptions, TemplateOptions, InfoOptions, ScoreOptions, PerplexityOptions>;
 
 struct CommandLine {
     std::string endpoint;  // empty: the default places

@@ -27,7 +27,7 @@ std::unique_ptr<Executor> make_executor(ExecutorConfig config = {}) {
     static const auto weights = *tiny_model().load();
     config.n_ctx = kContext;
     config.n_slots = 3;
-    config.kv_format = KvFormat::f32;
+    config.kv.format = KvFormat::f32;
     auto executor = Executor::create(weights, config);
     EXPECT_TRUE(executor);
     return std::move(*executor);
@@ -63,7 +63,8 @@ std::vector<float> all_logits(Executor& executor, const std::vector<TokenId>& to
         EXPECT_TRUE(executor.repack(modes[i % modes.size()]));
         const std::size_t n = std::min(kChunks[i % 6], tokens.size() - t);
         const auto begin = tokens.begin() + static_cast<std::ptrdiff_t>(t);
-        const StepRun step = run(0, static_cast<std::int32_t>(t), {begin, begin + static_cast<std::ptrdiff_t>(n)});
+        const StepRun step =
+            run(0, static_cast<std::int32_t>(t), {begin, begin + static_cast<std::ptrdiff_t>(n)});
         const auto logits = executor.step({&step, 1});
         EXPECT_TRUE(logits);
         all.insert(all.end(), logits->data, logits->data + logits->n_rows * logits->n_vocab);
