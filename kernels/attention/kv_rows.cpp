@@ -49,15 +49,34 @@ void store_q8_0(const float* x, std::byte* to) {
         to[i] = scale == 0.0f ? std::byte{0} : static_cast<std::byte>(rounded(x[i], scale) & 0xFF);
 }
 
+// Steps from 0 to the largest value. Sixteen levels are so few that cutting it off, or leaving an end of the
+// range free, often makes the whole block more exact: a tenth less squared error than 8 alone.
+constexpr float kStepsToLargest[] = {8.0f, 7.6f, 8.4f, 7.2f, 8.8f};
+
 void store_q4_0(const float* x, std::byte* to) {
-    const float d = largest_of(x) / -8.0f;
-    const float scale = inverse(d);
+    const float largest = largest_of(x);
+    float d = std::isnan(largest) ? largest : 0.0f, best = 0;
+    int q[kKvBlock] = {};
+    for (const float steps : kStepsToLargest) {
+        const float scale = inverse(largest / -steps);
+        if (scale == 0.0f) break;
+        int tried[kKvBlock];
+        float xq = 0, qq = 0;
+        for (int i = 0; i < kKvBlock; ++i) {
+            tried[i] = std::clamp(rounded(x[i], scale), -8, 7);
+            xq += x[i] * static_cast<float>(tried[i]);
+            qq += static_cast<float>(tried[i] * tried[i]);
+        }
+        // With d = xq / qq the squared error is Σ x² − xq² / qq.
+        const float gain = xq / largest * (xq / largest) / qq;
+        if (gain <= best) continue;
+        best = gain;
+        d = xq / qq;
+        std::copy_n(tried, kKvBlock, q);
+    }
     to = put_half(to, d);
-    const auto nibble = [&](int i) {
-        return scale == 0.0f ? 8 : std::clamp(rounded(x[i], scale) + 8, 0, 15);
-    };
     for (int i = 0; i < kKvBlock / 2; ++i)
-        to[i] = static_cast<std::byte>(nibble(i) | nibble(i + kKvBlock / 2) << 4);
+        to[i] = static_cast<std::byte>((q[i] + 8) | (q[i + kKvBlock / 2] + 8) << 4);
 }
 
 }  // namespace
