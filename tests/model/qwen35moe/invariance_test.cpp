@@ -2,6 +2,7 @@
 // chunking, the thread count, the slot, and what else is in the step.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -136,6 +137,21 @@ TEST_P(InvarianceTest, SameBitsAfterAResumeFromACheckpoint) {
         (void)steps.step({steps.run_of(SlotId{0}, tokens_, t, end)});
         t = end;
         kept.emplace_back(t, *steps.slots.snapshot(SlotId{0}));
+        // And once more, as it comes back from a disk.
+        std::vector<std::byte> bytes;
+        const auto codec =
+            model::host_checkpoint_codec(model::state_shape(steps.weights().config(), GetParam().kv));
+        ASSERT_TRUE(codec->encode(*kept.back().second, [&](std::span<const std::byte> more) {
+            bytes.insert(bytes.end(), more.begin(), more.end());
+            return Status();
+        }));
+        ASSERT_EQ(bytes.size(), codec->encoded_bytes(static_cast<std::int32_t>(t)));
+        auto from = bytes.begin();
+        kept.emplace_back(t, *codec->decode(static_cast<std::int32_t>(t), [&](std::span<std::byte> to) {
+            std::copy_n(from, to.size(), to.begin());
+            from += static_cast<std::ptrdiff_t>(to.size());
+            return Status();
+        }));
     }
     const auto others = random_tokens(40, shape().n_vocab, 91);
     for (const std::size_t chunk : {7u, 64u}) {
