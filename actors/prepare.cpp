@@ -113,7 +113,8 @@ Result<Prepared> prepare_generate(const GenerateRequest& request, const TextMode
     if (asked < 1) return invalid("max_tokens: " + std::to_string(asked) + " is less than 1");
     // The last token drawn is never fed, so one more than the free rows can follow.
     const std::int64_t room = limits.n_ctx - static_cast<std::int64_t>(prepared.prompt.size()) + 1;
-    prepared.max_tokens = std::min({asked, limits.max_tokens, room});
+    prepared.max_tokens = std::min(asked, limits.max_tokens);
+    if (!limits.slides) prepared.max_tokens = std::min(prepared.max_tokens, room);
 
     auto sampling = resolve_sampling(request.sampling, text);
     if (!sampling) return std::move(sampling).error();

@@ -32,6 +32,7 @@ struct SamplingDefaults {
 
 struct Limits {
     std::int32_t n_ctx = 4096;               // KV rows a slot may hold; a longer prompt is refused
+    bool slides = false;                     // kv.overflow: a reply may go on past n_ctx
     std::int64_t max_tokens = 4096;          // limits.max_tokens: default and upper bound of a reply
     std::size_t queue = 64;                  // scheduler.queue: requests that may wait
     std::size_t per_client = 256;            // live requests of one connection

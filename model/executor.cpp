@@ -1,6 +1,7 @@
 #include "model/executor.h"
 
 #include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -28,7 +29,8 @@ class HostExecutor final : public Executor {
           backend_(config.backend),
           team_(config.n_threads),
           exec_(team_),
-          slots_(state_shape(weights_->config(), config.kv_format), config.n_slots, config.n_ctx),
+          slots_(state_shape(weights_->config(), config.kv), config.n_slots, config.n_ctx,
+                 config.kv.overflow == KvOverflow::slide ? std::optional(config.kv.sink) : std::nullopt),
           forward_(weights_, ops_for(config.backend), slots_, exec_) {}
 
     Status bind(SlotId slot) override { return slots_.bind(slot); }
@@ -71,21 +73,28 @@ class HostExecutor final : public Executor {
     Forward forward_;
 };
 
-Status check_range(const char* name, int value, int max) {
-    if (value >= 1 && value <= max) return {};
-    return Error(Code::invalid_argument,
-                 std::string(name) + ": " + std::to_string(value) + " is outside 1 … " + std::to_string(max));
+Status check_range(const char* name, int value, int max, int min = 1) {
+    if (value >= min && value <= max) return {};
+    return Error(Code::invalid_argument, std::string(name) + ": " + std::to_string(value) + " is outside " +
+                                             std::to_string(min) + " … " + std::to_string(max));
 }
 
 }  // namespace
 
-CheckpointSizes checkpoint_sizes(const Weights& weights, KvFormat kv_format) {
-    const StateShape shape = state_shape(weights.config(), kv_format);
-    return {shape.image_bytes(), shape.kv_bytes_per_page_row(), kernels::kKvPageRows};
+KvSizes kv_sizes(const Weights& weights, const KvSettings& kv, int n_ctx) {
+    const StateShape shape = state_shape(weights.config(), kv);
+    return {shape.kv_bytes_per_page_row() / kernels::kKvPageRows, shape.half_bytes_of(n_ctx),
+            shape.kv_bytes_of(n_ctx)};
 }
 
-std::shared_ptr<const CheckpointCodec> checkpoint_codec(const Weights& weights, KvFormat kv_format) {
-    return host_checkpoint_codec(state_shape(weights.config(), kv_format));
+CheckpointSizes checkpoint_sizes(const Weights& weights, const KvSettings& kv) {
+    const StateShape shape = state_shape(weights.config(), kv);
+    return {shape.image_bytes() + shape.half_bytes_of(INT32_MAX), shape.kv_bytes_per_page_row(),
+            kernels::kKvPageRows};
+}
+
+std::shared_ptr<const CheckpointCodec> checkpoint_codec(const Weights& weights, const KvSettings& kv) {
+    return host_checkpoint_codec(state_shape(weights.config(), kv));
 }
 
 Status Executor::repack(Repack repack) {
@@ -104,6 +113,9 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<const Weights
         return std::move(ok).error();
     if (Status ok = check_range("n_slots", config.n_slots, kMaxSlots); !ok) return std::move(ok).error();
     if (Status ok = check_range("n_ctx", config.n_ctx, 1 << 30); !ok) return std::move(ok).error();
+    const int max_sink = config.kv.overflow == KvOverflow::slide ? config.n_ctx - 1 : 1 << 30;
+    if (Status ok = check_range("kv.sink", config.kv.sink, max_sink, 0); !ok) return std::move(ok).error();
+    if (Status ok = check_range("kv.window", config.kv.window, 1 << 30, 0); !ok) return std::move(ok).error();
     try {
         std::unique_ptr<Executor> executor = std::make_unique<HostExecutor>(std::move(weights), config);
         if (Status ok = executor->repack(config.repack); !ok) return std::move(ok).error();

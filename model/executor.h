@@ -23,7 +23,19 @@ enum class Backend {
     ref,  // exact: weights expanded to f32, sums in f64
     cpu,  // quantised weights times quantised activations, with the best instructions that this host has
 };
-enum class KvFormat { f32, f16 };
+enum class KvFormat { f32, f16, q8_0, q4_0 };
+enum class KvOverflow {
+    stop,   // a slot holds n_ctx rows and no more
+    slide,  // past n_ctx a query reads the first `sink` rows and the last n_ctx − sink, its own included
+};
+/// How keys and values are kept.
+struct KvSettings {
+    KvFormat format = KvFormat::f16;
+    // q4_0 keeps the first `sink` and the last `window` rows in f16 as well, and reads them there.
+    int sink = 16;
+    int window = 128;
+    KvOverflow overflow = KvOverflow::stop;
+};
 /// Which matrices the cpu backend keeps a second time, packed for its inner loops. The logits do not depend
 /// on it.
 enum class Repack {
@@ -37,7 +49,7 @@ struct ExecutorConfig {
     int n_threads = 1;
     int n_slots = 1;
     int n_ctx = 4096;  // KV rows a slot may hold
-    KvFormat kv_format = KvFormat::f16;
+    KvSettings kv;
     Repack repack = Repack::none;  // cpu only, made before create() returns; what it takes: repack_bytes()
 };
 
@@ -74,10 +86,19 @@ std::uint64_t repack_bytes(const Weights& weights, Backend backend, Repack repac
 /// whose pages the system may drop once they are packed.
 Repack repack_that_fits(const Weights& weights, Backend backend, std::int64_t free_bytes);
 
+/// What the keys and values of a sequence of up to n_ctx rows take: each row, the f16 rows kept beside, and
+/// all of it in whole pages.
+struct KvSizes {
+    std::uint64_t row_bytes = 0;
+    std::uint64_t half_bytes = 0;
+    std::uint64_t slot_bytes = 0;
+};
+KvSizes kv_sizes(const Weights& weights, const KvSettings& kv, int n_ctx);
+
 /// What a checkpoint of this model takes.
-CheckpointSizes checkpoint_sizes(const Weights& weights, KvFormat kv_format);
+CheckpointSizes checkpoint_sizes(const Weights& weights, const KvSettings& kv);
 /// How a checkpoint of this model is saved.
-std::shared_ptr<const CheckpointCodec> checkpoint_codec(const Weights& weights, KvFormat kv_format);
+std::shared_ptr<const CheckpointCodec> checkpoint_codec(const Weights& weights, const KvSettings& kv);
 
 class Executor {
   public:
@@ -90,7 +111,7 @@ class Executor {
     /// Gives the slot a sequence that goes on from the checkpoint, which this executor must have made.
     virtual Status restore(SlotId slot, const Checkpoint& from) = 0;
     /// What the slot's sequence is after its last step. Copies nothing; the sequence's next step does, as far
-    /// as it writes to what the checkpoint keeps.
+    /// as it writes to what the checkpoint keeps. failed_precondition: it has slid past n_ctx.
     virtual Result<CheckpointPtr> snapshot(SlotId slot) = 0;
     /// Ends the slot's sequence and frees what it held. Harmless when it is not bound.
     virtual void release(SlotId slot) = 0;

@@ -11,14 +11,14 @@ double expected_experts(int n_expert, int n_used, std::int64_t n_rows) {
     return n_expert * (1.0 - std::pow(missed, static_cast<double>(n_rows)));
 }
 
-StepBytes::StepBytes(const Weights& weights, KvFormat kv_format)
+StepBytes::StepBytes(const Weights& weights, const KvSettings& kv)
     : n_expert_(weights.config().n_expert), n_used_(weights.config().n_expert_used) {
     const auto bytes = [](const kernels::WeightMatrix& w) {
         return static_cast<double>(w.n_out) * static_cast<double>(w.row_bytes);
     };
     weights.copy()->visit_products([&](const kernels::WeightMatrix& w) { dense_ += bytes(w); },
                                    [&](const kernels::ExpertMatrices& w) { expert_ += bytes(w.first); });
-    const CheckpointSizes sizes = checkpoint_sizes(weights, kv_format);
+    const CheckpointSizes sizes = checkpoint_sizes(weights, kv);
     state_ = static_cast<double>(sizes.image_bytes);
     kv_row_ = static_cast<double>(sizes.block_bytes) / sizes.block_rows;
 }

@@ -14,7 +14,7 @@ double expected_experts(int n_expert, int n_used, std::int64_t n_rows);
 /// Of the loaded file, for any step.
 class StepBytes {
   public:
-    StepBytes(const Weights& weights, KvFormat kv_format);
+    StepBytes(const Weights& weights, const KvSettings& kv);
 
     /// Bytes of a step of n_rows tokens in all, of n_sequences sequences that each hold `depth` tokens:
     /// weights once (of the routed experts those expected to be hit), recurrent states read and written once

@@ -3,44 +3,56 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 
+#include "kernels/attention/kv_rows.h"
 #include "kernels/exec/ref_math.h"
-#include "kernels/quant/dequantize.h"
 
 namespace pantheon::kernels {
 namespace {
 
-void load_row(KvRowType type, const std::byte* row, int n, float* x) {
-    dequantize_row(type == KvRowType::f32 ? WeightType::f32 : WeightType::f16, row, x, n);
-}
-
 struct Scratch {
-    double* weight;  // [rows]
+    double* weight;  // [rows that a query reads]
     double* sum;     // [head_dim]
     float* row;      // [head_dim]
 };
 
-void attend(const KvView& kv, int kv_head, std::int64_t n_rows, const float* q, float* y,
-            const Scratch& scratch) {
+/// Calls f(type, K row, V row) for each row that a query at p reads, in order.
+template <class F>
+void for_each_row(const KvView& kv, int kv_head, std::int64_t p, const F& f) {
+    KvStretch stretches[kMaxKvStretches];
+    for (std::int64_t first = 0; first <= p; first += kKvPageRows) {
+        const int n = kv.stretches(first, kv_head, kv.cut(first, p), stretches);
+        for (int s = 0; s < n; ++s) {
+            for (int r = 0; r < stretches[s].n_rows; ++r) {
+                const std::size_t at = static_cast<std::size_t>(r) * stretches[s].row_bytes;
+                f(stretches[s].type, stretches[s].k + at, stretches[s].v + at);
+            }
+        }
+    }
+}
+
+void attend(const KvView& kv, int kv_head, std::int64_t p, const float* q, float* y, const Scratch& scratch) {
     const double scale = 1.0 / std::sqrt(static_cast<double>(kv.head_dim));
     double max_score = -std::numeric_limits<double>::infinity();
-    for (std::int64_t r = 0; r < n_rows; ++r) {
-        load_row(kv.type, kv.k_row(r, kv_head), kv.head_dim, scratch.row);
-        scratch.weight[r] = ref::dot(q, scratch.row, kv.head_dim) * scale;
-        max_score = std::max(max_score, scratch.weight[r]);
-    }
+    std::int64_t n_rows = 0;
+    for_each_row(kv, kv_head, p, [&](KvRowType type, const std::byte* k, const std::byte*) {
+        load_kv_row(type, k, kv.head_dim, scratch.row);
+        scratch.weight[n_rows] = ref::dot(q, scratch.row, kv.head_dim) * scale;
+        max_score = std::max(max_score, scratch.weight[n_rows++]);
+    });
     double weight_sum = 0;
     for (std::int64_t r = 0; r < n_rows; ++r) {
         scratch.weight[r] = std::exp(scratch.weight[r] - max_score);
         weight_sum += scratch.weight[r];
     }
     std::fill_n(scratch.sum, kv.head_dim, 0.0);
-    for (std::int64_t r = 0; r < n_rows; ++r) {
-        load_row(kv.type, kv.v_row(r, kv_head), kv.head_dim, scratch.row);
-        for (int i = 0; i < kv.head_dim; ++i) scratch.sum[i] += scratch.weight[r] * scratch.row[i];
-    }
+    const double* weight = scratch.weight;
+    for_each_row(kv, kv_head, p, [&](KvRowType type, const std::byte*, const std::byte* v) {
+        load_kv_row(type, v, kv.head_dim, scratch.row);
+        for (int i = 0; i < kv.head_dim; ++i) scratch.sum[i] += *weight * scratch.row[i];
+        ++weight;
+    });
     for (int i = 0; i < kv.head_dim; ++i) y[i] = static_cast<float>(scratch.sum[i] / weight_sum);
 }
 
@@ -51,7 +63,9 @@ void attention_ref(Exec& exec, const AttentionRun* runs, int n_runs, const float
         const AttentionRun& run = runs[s];
         const int head_dim = run.kv.head_dim;
         const int group = n_head / run.kv.n_head_kv;
-        const std::int64_t n_kv_rows = run.pos + run.n_rows;
+        const std::int64_t last = run.pos + run.n_rows - 1;
+        const std::int64_t n_kv_rows =
+            run.kv.reach > 0 ? std::min(last + 1, run.kv.sink + run.kv.reach) : last + 1;
         exec.team().parallel_for(
             static_cast<std::int64_t>(run.n_rows) * n_head, 1,
             [&](int thread, std::int64_t begin, std::int64_t end) {
@@ -65,7 +79,7 @@ void attention_ref(Exec& exec, const AttentionRun* runs, int n_runs, const float
                     const std::int64_t j = item / n_head;
                     const int h = static_cast<int>(item % n_head);
                     const std::int64_t at = ((run.first_row + j) * n_head + h) * head_dim;
-                    attend(run.kv, h / group, run.pos + j + 1, q + at, y + at, scratch);
+                    attend(run.kv, h / group, run.pos + j, q + at, y + at, scratch);
                 }
             });
     }

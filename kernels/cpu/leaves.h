@@ -54,14 +54,28 @@ struct DeltaRuleSlice {
     std::int64_t y_stride;     // floats between tokens
 };
 
-/// Some queries of one token that read the same KV head, with what the pages so far have given.
-struct AttentionQueries {
-    static constexpr int kMax = 4;
-    int n = 0;
-    const float* q[kMax];
-    float* sum[kMax];  // Σ weight · V
-    float max[kMax];
-    float weight[kMax];  // Σ weight, relative to max
+constexpr int kAttentionTileRows = 16;  // of K that are unpacked at once
+
+inline int padded_head_dim(int head_dim) {
+    return (head_dim + kKvBlock - 1) / kKvBlock * kKvBlock;
+}
+/// Working memory of attend_page: unpacked rows of K, then columns of V.
+inline std::size_t attention_tile_floats(int head_dim) {
+    constexpr int kColumns = kKvPageRows * kKvBlock;
+    const int rows = kAttentionTileRows * padded_head_dim(head_dim);
+    return static_cast<std::size_t>(rows > kColumns ? rows : kColumns);
+}
+
+/// Four queries of one token that read the same KV head (with fewer, some stand there more than once), and
+/// what the rows so far have given.
+struct QueryQuad {
+    static constexpr int kSize = 4;
+    const float* q[kSize];
+    float* sum;     // [kSize, padded_head_dim]: Σ weight · V
+    float* scores;  // [kSize, kKvPageRows]: working memory
+    float max[kSize];
+    float weight[kSize];  // Σ weight, relative to max
+    int n_rows;           // of the page at hand: it reads the first ones of the stretches
 };
 
 /// Channels [0, n) of a causal convolution; see causal_conv.h. Rows of u and y are n_channels floats apart.
@@ -94,10 +108,12 @@ struct Leaves {
                         float gate, float* y, std::int64_t n);
     void (*causal_conv)(const ConvChannels& channels);
     void (*delta_rule)(const DeltaRuleSlice& slice);
-    /// Takes up rows 0 … n_rows − 1 of a page, 1 ≤ n_rows ≤ kKvPageRows. What a page contributes does not
-    /// depend on other pages; contributions are merged in page order.
-    void (*attend_page)(const KvView& kv, const std::byte* k, const std::byte* v, int n_rows,
-                        AttentionQueries& queries);
+    /// Takes up the rows of one page, all stretches together at most kKvPageRows. What becomes of a quad does
+    /// not depend on the others. tile: attention_tile_floats
+    void (*attend_page)(const KvStretch* stretches, int n_stretches, int head_dim, QueryQuad* quads,
+                        int n_quads, float* tile);
+    /// The same queries over more rows: `into` becomes what both have given together.
+    void (*merge_quad)(const QueryQuad& more, int head_dim, QueryQuad& into);
 };
 
 /// Scalar exists everywhere; the others only in builds for x86-64.

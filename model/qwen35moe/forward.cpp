@@ -16,7 +16,8 @@ std::size_t scratch_bytes(const Weights& weights, int n_ctx) {
     const ModelConfig& config = weights.config();
     return std::max({kernels::linear_scratch_bytes(weights.max_row_elems()),
                      kernels::rope_scratch_bytes(config.rope_dim),
-                     kernels::attention_scratch_bytes(n_ctx, config.head_dim)});
+                     kernels::attention_scratch_bytes(n_ctx, config.head_dim,
+                                                      config.n_head / std::max(1, config.n_head_kv))});
 }
 
 /// Moves the wanted rows to the front. They ascend, so no row is overwritten before it was moved.
@@ -26,9 +27,23 @@ void keep_rows(float* x, std::span<const std::int32_t> rows, std::int64_t width)
             std::copy_n(x + rows[i] * width, width, x + static_cast<std::int64_t>(i) * width);
 }
 
+kernels::KvRowType row_type(KvFormat format) {
+    switch (format) {
+        case KvFormat::f32:
+            return kernels::KvRowType::f32;
+        case KvFormat::f16:
+            return kernels::KvRowType::f16;
+        case KvFormat::q8_0:
+            return kernels::KvRowType::q8_0;
+        case KvFormat::q4_0:
+            return kernels::KvRowType::q4_0;
+    }
+    return kernels::KvRowType::f32;
+}
+
 }  // namespace
 
-StateShape state_shape(const ModelConfig& config, KvFormat kv_format) {
+StateShape state_shape(const ModelConfig& config, const KvSettings& kv) {
     StateShape shape;
     const auto size = [](int n) { return static_cast<std::size_t>(n); };
     shape.n_gdn_layers = config.n_gdn_layers();
@@ -38,7 +53,11 @@ StateShape state_shape(const ModelConfig& config, KvFormat kv_format) {
     shape.n_attention_layers = config.n_attention_layers();
     shape.n_head_kv = config.n_head_kv;
     shape.head_dim = config.head_dim;
-    shape.kv_type = kv_format == KvFormat::f32 ? kernels::KvRowType::f32 : kernels::KvRowType::f16;
+    shape.kv_type = row_type(kv.format);
+    if (kv.format == KvFormat::q4_0) {
+        shape.kv_sink = kv.sink;
+        shape.kv_window = kv.window;
+    }
     return shape;
 }
 

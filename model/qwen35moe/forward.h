@@ -16,7 +16,7 @@
 namespace pantheon::model {
 
 /// The state that a sequence of this model has.
-StateShape state_shape(const ModelConfig& config, KvFormat kv_format);
+StateShape state_shape(const ModelConfig& config, const KvSettings& kv);
 
 class Forward {
   public:

@@ -6,7 +6,7 @@
 
 #include "model/state/checkpoint.h"
 #include "model/state/checkpoint_codec.h"
-#include "model/state/kv_block.h"
+#include "model/state/kv_sequence.h"
 #include "model/state/state_shape.h"
 
 namespace pantheon::model {
@@ -22,12 +22,12 @@ struct StateImage {
 
 struct HostCheckpoint final : Checkpoint {
     HostCheckpoint(const StateShape& shape_, std::int32_t length, std::shared_ptr<StateImage> image_,
-                   std::vector<KvBlockPtr> blocks_);
+                   KvBlocks blocks_);
     // Not const: a slot that holds the last reference goes on in them. While a checkpoint holds them nobody
     // writes.
     StateShape shape;
     std::shared_ptr<StateImage> image;
-    std::vector<KvBlockPtr> blocks;
+    KvBlocks blocks;
 };
 
 std::shared_ptr<const CheckpointCodec> host_checkpoint_codec(const StateShape& shape);

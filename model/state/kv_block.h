@@ -71,4 +71,14 @@ class KvPool {
     std::uint64_t n_in_sequences_ = 0;
 };
 
+/// Blocks of rows in their format, and of those that are kept in f16 as well.
+struct KvPools {
+    explicit KvPools(const StateShape& shape) : rows(shape), halves(shape.in_half()) {}
+    const StateShape& shape() const { return rows.shape(); }
+    std::uint64_t sequence_bytes() const { return rows.sequence_bytes() + halves.sequence_bytes(); }
+
+    KvPool rows;
+    KvPool halves;
+};
+
 }  // namespace pantheon::model

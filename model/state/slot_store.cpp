@@ -26,12 +26,15 @@ Error no_memory_for_state(SlotId slot) {
 
 }  // namespace
 
-SlotStore::SlotStore(const StateShape& shape, int n_slots, int n_ctx)
+SlotStore::SlotStore(const StateShape& shape, int n_slots, int n_ctx, std::optional<int> slide_sink)
     : shape_(shape),
       n_ctx_(n_ctx),
-      pool_(std::make_shared<KvPool>(shape)),
+      pools_(std::make_shared<KvPools>(shape)),
       sequences_(static_cast<std::size_t>(n_slots)) {
     assert(n_slots >= 1 && n_ctx >= 1);
+    if (!slide_sink) return;
+    assert(*slide_sink >= 0 && *slide_sink < n_ctx && (!shape.keeps_half() || *slide_sink == shape.kv_sink));
+    slide_ = {*slide_sink, n_ctx - *slide_sink};
 }
 
 Status SlotStore::check_free(SlotId slot) const {
@@ -44,7 +47,7 @@ Status SlotStore::bind(SlotId slot) {
     if (Status ok = check_free(slot); !ok) return ok;
     try {
         sequences_[index(slot)].reset(
-            new Sequence{0, std::make_shared<StateImage>(shape_), KvSequence(pool_)});
+            new Sequence{0, std::make_shared<StateImage>(shape_), KvSequence(pools_, {}, slide_)});
     } catch (const std::bad_alloc&) {
         return no_memory_for_state(slot);
     } catch (const std::length_error&) {
@@ -60,7 +63,7 @@ Status SlotStore::restore(SlotId slot, const Checkpoint& from) {
         return Error(Code::invalid_argument, slot_name(slot) + ": the checkpoint has another shape");
     try {
         sequences_[index(slot)].reset(
-            new Sequence{from.length(), state->image, KvSequence(pool_, state->blocks)});
+            new Sequence{from.length(), state->image, KvSequence(pools_, state->blocks, slide_)});
     } catch (const std::bad_alloc&) {
         return no_memory_for_state(slot);
     }
@@ -70,6 +73,8 @@ Status SlotStore::restore(SlotId slot, const Checkpoint& from) {
 Result<CheckpointPtr> SlotStore::snapshot(SlotId slot) const {
     if (!is_bound(slot)) return Error(Code::failed_precondition, slot_name(slot) + ": is not bound");
     const Sequence& sequence = at(slot);
+    if (sequence.length > n_ctx_)
+        return Error(Code::failed_precondition, slot_name(slot) + ": its first rows are gone");
     try {
         return CheckpointPtr(std::make_shared<const HostCheckpoint>(shape_, sequence.length, sequence.image,
                                                                     sequence.kv.share(sequence.length)));
@@ -97,7 +102,7 @@ std::int32_t SlotStore::length(SlotId slot) const {
 
 Status SlotStore::reserve(SlotId slot, std::int32_t n_rows) {
     Sequence& sequence = at(slot);
-    assert(n_rows >= 0 && n_rows <= n_ctx_ - sequence.length);
+    assert(n_rows >= 0 && n_rows <= room(slot));
     try {
         if (n_rows > 0 && !is_held_alone(sequence.image))
             sequence.image = std::make_shared<StateImage>(*sequence.image);
@@ -110,7 +115,9 @@ Status SlotStore::reserve(SlotId slot, std::int32_t n_rows) {
 }
 
 void SlotStore::commit(SlotId slot, std::int32_t n_rows) {
-    at(slot).length += n_rows;
+    Sequence& sequence = at(slot);
+    sequence.length += n_rows;
+    sequence.kv.trim(sequence.length);
 }
 
 float* SlotStore::conv_state(SlotId slot, int gdn_layer) {
@@ -127,8 +134,7 @@ kernels::KvView SlotStore::kv(SlotId slot, int attention_layer) const {
 }
 
 std::uint64_t SlotStore::kv_pool_bytes() const {
-    return static_cast<std::uint64_t>(n_slots()) * static_cast<std::uint64_t>(n_kv_pages(n_ctx_)) *
-           shape_.kv_bytes_per_page_row();
+    return static_cast<std::uint64_t>(n_slots()) * shape_.kv_bytes_of(n_ctx_);
 }
 
 }  // namespace pantheon::model

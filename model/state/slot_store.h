@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "kernels/attention/kv_view.h"
@@ -22,8 +24,10 @@ namespace pantheon::model {
 /// that writes to what is shared takes its own copy first, in reserve().
 class SlotStore {
   public:
-    /// n_slots, n_ctx ≥ 1. Memory for a sequence is taken at bind() and as it grows.
-    SlotStore(const StateShape& shape, int n_slots, int n_ctx);
+    /// n_slots, n_ctx ≥ 1. Memory for a sequence is taken at bind() and as it grows. With slide_sink < n_ctx
+    /// a sequence may grow past n_ctx: of earlier rows a query then reads the first slide_sink ones and the
+    /// last n_ctx − slide_sink with its own. It must be the shape's kv_sink where that keeps f16 rows.
+    SlotStore(const StateShape& shape, int n_slots, int n_ctx, std::optional<int> slide_sink = {});
 
     /// A fresh sequence: length 0, states zero, no KV. failed_precondition when the slot is bound,
     /// resource_exhausted when memory is short.
@@ -31,7 +35,8 @@ class SlotStore {
     /// A sequence that goes on from the checkpoint, which must be of a store of this shape
     /// (invalid_argument).
     Status restore(SlotId slot, const Checkpoint& from);
-    /// The slot's sequence as it is after its last step. failed_precondition when the slot is not bound.
+    /// The slot's sequence as it is after its last step. failed_precondition when the slot is not bound, or
+    /// its sequence is longer than n_ctx: rows of it are gone.
     Result<CheckpointPtr> snapshot(SlotId slot) const;
     /// Frees what the slot held. Harmless when it is not bound.
     void release(SlotId slot);
@@ -43,12 +48,16 @@ class SlotStore {
     int n_slots() const { return static_cast<int>(sequences_.size()); }
     int n_ctx() const { return n_ctx_; }
     std::int32_t length(SlotId slot) const;  // −1 when not bound
+    /// Rows that may still be added to a bound slot.
+    std::int32_t room(SlotId slot) const {
+        return (slide_.reach > 0 ? std::numeric_limits<std::int32_t>::max() : n_ctx_) - length(slot);
+    }
 
-    /// Room for n more rows after the slot's length, which must stay ≤ n_ctx; what checkpoints share of the
-    /// images and of that room becomes the slot's own. resource_exhausted when memory is short; the sequence
-    /// itself does not change.
+    /// Makes room() for n more rows after the slot's length; what checkpoints share of the images and of that
+    /// room becomes the slot's own. resource_exhausted when memory is short; the sequence itself does not
+    /// change.
     Status reserve(SlotId slot, std::int32_t n_rows);
-    /// The step has written n more rows and advanced the states.
+    /// The step has written n more rows and advanced the states; what no later step reads is let go.
     void commit(SlotId slot, std::int32_t n_rows);
 
     /// The images of a bound slot. GDN layers and attention layers are each counted among themselves.
@@ -56,8 +65,8 @@ class SlotStore {
     kernels::GdnState gdn_state(SlotId slot, int gdn_layer);
     kernels::KvView kv(SlotId slot, int attention_layer) const;
 
-    std::uint64_t kv_used_bytes() const { return pool_->sequence_bytes(); }  // what slots share counts once
-    std::uint64_t kv_pool_bytes() const;  // n_slots × n_ctx rows, in whole pages
+    std::uint64_t kv_used_bytes() const { return pools_->sequence_bytes(); }  // what slots share counts once
+    std::uint64_t kv_pool_bytes() const;  // n_slots × n_ctx rows, in whole pages, f16 ones included
 
   private:
     struct Sequence {
@@ -72,7 +81,8 @@ class SlotStore {
 
     StateShape shape_;
     int n_ctx_;
-    std::shared_ptr<KvPool> pool_;
+    KvSlide slide_;
+    std::shared_ptr<KvPools> pools_;
     std::vector<std::unique_ptr<Sequence>> sequences_;  // by slot; null: not bound
 };
 

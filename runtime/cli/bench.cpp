@@ -193,7 +193,7 @@ std::string as_table(const Subject& subject, const std::vector<Row>& rows) {
 }
 
 Result<std::string> measure(const BenchOptions& options) {
-    const auto settings = local_settings("cpu", options.kv, options.threads);
+    const auto settings = local_settings("cpu", {options.kv, {}, {}}, options.threads);
     if (!settings) return settings.error();
     Subject subject;
     subject.model = options.model.empty() ? config::embedded_model_path() : options.model;
@@ -207,7 +207,7 @@ Result<std::string> measure(const BenchOptions& options) {
     config.n_threads = settings->n_threads;
     config.n_slots = std::ranges::max(options.batch);
     config.n_ctx = std::ranges::max(options.depth) + std::max(options.n_prompt, options.n_decode);
-    config.kv_format = settings->kv;
+    config.kv = settings->kv;
     const RowProgress progress;
     progress.say("measuring the memory");
     subject.host_bytes_per_s = measure_read_bandwidth(config.n_threads);
@@ -228,7 +228,7 @@ Result<std::string> measure(const BenchOptions& options) {
     subject.weight_bytes = (*weights)->weight_bytes();
     subject.repack_bytes = (*executor)->repack_bytes();
 
-    const model::StepBytes bytes(**weights, config.kv_format);
+    const model::StepBytes bytes(**weights, config.kv);
     Bench bench(**executor, bytes, (*weights)->n_vocab(), options.repetitions);
     std::vector<Row> rows;
     for (const int depth : options.depth) {

@@ -118,7 +118,7 @@ pantheon info model.gguf --json | jq .types)"},
 
     {"score", "the logits of a token sequence",
      "pantheon score --model FILE --tokens IDS.txt --logits OUT.f32 [--backend ref|cpu] [--threads N]\n"
-     "    [--chunk N] [--kv f32|f16]",
+     "    [--chunk N] [--kv f32|f16|q8_0|q4_0] [--sink N] [--window N]",
      R"(Evaluates a sequence and writes the raw logits after each of its tokens. Needs no daemon.
 
 IDS.txt holds decimals separated by white space. OUT.f32 is little-endian f32, [n_tokens][n_vocab]:
@@ -131,21 +131,21 @@ quantised activations, the same bits for every --threads and --chunk.)",
 pantheon score --model model.gguf --tokens ids.txt --logits out.f32)"},
 
     {"perplexity", "how well a model predicts a text",
-     "pantheon perplexity --model FILE --text FILE [--backend ref|cpu] [--threads N] [--kv f32|f16] [--n-ctx "
-     "N]",
+     "pantheon perplexity --model FILE --text FILE [--backend ref|cpu] [--threads N] [--n-ctx N]\n"
+     "    [--kv f32|f16|q8_0|q4_0] [--sink N] [--window N]",
      R"(Prints the perplexity of the model on a text: exp of the mean negative log-likelihood of its tokens,
 the first one left out, each predicted from all before it. The text is taken literally (no template, no
 control tokens); of a longer one the first --n-ctx tokens are used. Needs no daemon.
 
 The figure after ± is the standard error of the mean. With the backend cpu, the default, the model is run
-as the daemon runs it; ref is exact and slow.)",
+as the daemon runs it except for --kv, which is f16 unless given; ref is exact and slow.)",
      R"(pantheon perplexity --model model.gguf --text novel.txt
 pantheon perplexity --model model.gguf --text - --n-ctx 512 < novel.txt)"},
 
     {"bench", "how fast a model runs here",
      "pantheon bench [--model FILE] [-p N] [-n N] [--batch N,…] [--depth N,…] [--repetitions N] [--threads "
      "N]\n"
-     "    [--kv f32|f16] [--repack auto|all|dense|none] [--json]",
+     "    [--kv f32|f16|q8_0|q4_0] [--repack auto|all|dense|none] [--json]",
      R"(Reads a prompt (pp) and generates with one or several sequences at once (tg), after each of the depths,
 in this process: no daemon is asked, and one that runs on the same cores disturbs. Prints tokens a second,
 the median of the repetitions between the slowest and the fastest, and what that takes of the memory: the

@@ -1,7 +1,9 @@
 #include "runtime/cli/local_run.h"
 
 #include <algorithm>
+#include <iterator>
 #include <sstream>
+#include <string_view>
 
 #include "model/qwen35moe/weights.h"
 #include "runtime/cli/console.h"
@@ -12,6 +14,15 @@ namespace {
 
 constexpr int kMinContext = 16;
 
+struct NamedFormat {
+    std::string_view name;
+    model::KvFormat format;
+};
+constexpr NamedFormat kFormats[] = {{"f32", model::KvFormat::f32},
+                                    {"f16", model::KvFormat::f16},
+                                    {"q8_0", model::KvFormat::q8_0},
+                                    {"q4_0", model::KvFormat::q4_0}};
+
 Error missing(const std::string& option, const std::string& value, const char* known) {
     return Error(Code::unimplemented,
                  option + " " + value + " is not available in this version; want " + known);
@@ -19,18 +30,23 @@ Error missing(const std::string& option, const std::string& value, const char* k
 
 }  // namespace
 
-Result<LocalSettings> local_settings(const std::string& backend, const std::optional<std::string>& kv,
+Result<LocalSettings> local_settings(const std::string& backend, const KvOptions& kv,
                                      std::optional<int> threads) {
     LocalSettings settings;
     if (backend == "cpu")
         settings.backend = model::Backend::cpu;
     else if (backend != "ref")
         return missing("--backend", backend, "ref or cpu");
-    const std::string format = kv.value_or(settings.backend == model::Backend::ref ? "f32" : "f16");
-    if (format == "f16")
-        settings.kv = model::KvFormat::f16;
-    else if (format != "f32")
-        return missing("--kv", format, "f32 or f16");
+    const std::string format = kv.format.value_or(settings.backend == model::Backend::ref ? "f32" : "f16");
+    const auto* known = std::find_if(std::begin(kFormats), std::end(kFormats),
+                                     [&](const auto& known_format) { return known_format.name == format; });
+    if (known == std::end(kFormats))
+        return Error(Code::invalid_argument, "--kv " + format + ": want f32, f16, q8_0 or q4_0");
+    settings.kv.format = known->format;
+    if ((kv.sink || kv.window) && settings.kv.format != model::KvFormat::q4_0)
+        return Error(Code::invalid_argument, "--sink and --window belong to --kv q4_0");
+    settings.kv.sink = kv.sink.value_or(settings.kv.sink);
+    settings.kv.window = kv.window.value_or(settings.kv.window);
     settings.n_threads = threads ? *threads : static_cast<int>(config::host_defaults().n_cores);
     return settings;
 }
@@ -44,7 +60,7 @@ Result<LocalRun> open_local_run(std::shared_ptr<const model::GgufFile> file, con
     config.backend = settings.backend;
     config.n_threads = settings.n_threads;
     config.n_ctx = std::max(kMinContext, static_cast<int>(n_tokens));
-    config.kv_format = settings.kv;
+    config.kv = settings.kv;
     auto executor = model::Executor::create(*weights, config);
     if (!executor) return std::move(executor).error();
     return LocalRun{*std::move(executor), (*weights)->n_vocab()};

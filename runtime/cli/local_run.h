@@ -14,13 +14,20 @@ namespace pantheon::cli {
 
 struct LocalSettings {
     model::Backend backend = model::Backend::ref;
-    model::KvFormat kv = model::KvFormat::f32;
+    model::KvSettings kv{model::KvFormat::f32};
     int n_threads = 1;
 };
 
-/// From the options --backend, --kv (absent: f32 on ref, where numbers are to be exact, f16 on cpu) and
-/// --threads (absent: the physical cores allowed). What does not exist is unimplemented.
-Result<LocalSettings> local_settings(const std::string& backend, const std::optional<std::string>& kv,
+/// --kv, --sink and --window as given; absent: f32 on ref, where numbers are to be exact, and f16 on cpu;
+/// with q4_0 what the daemon does by default.
+struct KvOptions {
+    std::optional<std::string> format;
+    std::optional<int> sink, window;
+};
+
+/// From --backend, those, and --threads (absent: the physical cores allowed). What does not exist is
+/// unimplemented; --sink or --window without q4_0 is invalid_argument.
+Result<LocalSettings> local_settings(const std::string& backend, const KvOptions& kv,
                                      std::optional<int> threads);
 
 struct LocalRun {

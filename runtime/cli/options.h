@@ -78,6 +78,7 @@ struct ScoreOptions {
     std::optional<int> threads;
     std::optional<int> chunk;
     std::optional<std::string> kv;
+    std::optional<int> sink, window;
 };
 
 struct PerplexityOptions {

@@ -229,7 +229,7 @@ class Parser {
         score.add_option("--logits", t_.score.logits, "where the logits go")
             ->type_name("OUT.f32")
             ->required();
-        add_run_options(score, t_.score.backend, t_.score.threads, t_.score.kv);
+        add_run_options(score, t_.score);
         add_number<int>(score, "--chunk", t_.score.chunk, "N",
                         "tokens evaluated at once; 1 is token by token. Default: 64", 1);
 
@@ -240,13 +240,9 @@ class Parser {
         perplexity.add_option("--text", t_.perplexity.text, "the text; \"-\" reads it from standard input")
             ->type_name("FILE")
             ->required();
-        add_run_options(perplexity, t_.perplexity.backend, t_.perplexity.threads, t_.perplexity.kv);
+        add_run_options(perplexity, t_.perplexity);
         add_number<int>(perplexity, "--n-ctx", t_.perplexity.n_ctx, "N",
                         "tokens of the text that are used. Default: 4096", 2);
-        add_number<int>(perplexity, "--sink", t_.perplexity.sink, "N",
-                        "first rows kept in f16 with --kv q4_0; not available in this version", 0);
-        add_number<int>(perplexity, "--window", t_.perplexity.window, "N",
-                        "last rows kept in f16 with --kv q4_0; not available in this version", 0);
     }
 
     void add_bench() {
@@ -276,7 +272,7 @@ class Parser {
         add_int("--repetitions", t_.bench.repetitions, "N", "times each is measured. Default: 3", 1, 1000);
         add_number<int>(bench, "--threads", t_.bench.threads, "N",
                         "compute threads. Default: the physical cores allowed", 1);
-        bench.add_option("--kv", t_.bench.kv, "format of keys and values, f32 or f16. Default: f16")
+        bench.add_option("--kv", t_.bench.kv, "format of keys and values. Default: f16")
             ->type_name("F")
             ->check(CLI::IsMember({"f32", "f16", "q8_0", "q4_0"}));
         bench
@@ -290,20 +286,25 @@ class Parser {
     }
 
     /// How a command computes in this process.
-    void add_run_options(CLI::App& command, std::string& backend, std::optional<int>& threads,
-                         std::optional<std::string>& kv) {
+    template <class Options>
+    void add_run_options(CLI::App& command, Options& options) {
         command
-            .add_option(
-                "--backend", backend,
-                "ref (exact) or cpu (fast); cuda is not available in this version. Default: " + backend)
+            .add_option("--backend", options.backend,
+                        "ref (exact) or cpu (fast); cuda is not available in this version. Default: " +
+                            options.backend)
             ->type_name("B")
             ->check(CLI::IsMember({"ref", "cpu", "cuda"}));
-        add_number<int>(command, "--threads", threads, "N",
+        add_number<int>(command, "--threads", options.threads, "N",
                         "compute threads. Default: the physical cores allowed", 1);
         command
-            .add_option("--kv", kv, "format of keys and values, f32 or f16. Default: f32 on ref, f16 on cpu")
+            .add_option("--kv", options.kv,
+                        "format of keys and values: f32, f16, q8_0 or q4_0. Default: f32 on ref, f16 on cpu")
             ->type_name("F")
             ->check(CLI::IsMember({"f32", "f16", "q8_0", "q4_0"}));
+        add_number<int>(command, "--sink", options.sink, "N",
+                        "first rows that --kv q4_0 keeps in f16 as well. Default: 16", 0);
+        add_number<int>(command, "--window", options.window, "N",
+                        "last rows that --kv q4_0 keeps in f16 as well. Default: 128", 0);
     }
 
     Command take(const std::string& name) const {

@@ -16,10 +16,8 @@ constexpr int kChunk = 64;
 constexpr int kDefaultContext = 4096;  // kv.n_ctx of the daemon
 
 Result<std::string> measure(const PerplexityOptions& options, const std::string& text) {
-    if (options.sink || options.window)
-        return Error(Code::unimplemented,
-                     "--sink and --window belong to --kv q4_0, which is not available in this version");
-    const auto settings = local_settings(options.backend, options.kv, options.threads);
+    const auto settings =
+        local_settings(options.backend, {options.kv, options.sink, options.window}, options.threads);
     if (!settings) return settings.error();
     auto file = open_model(options.model);
     if (!file) return std::move(file).error();

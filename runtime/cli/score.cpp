@@ -19,7 +19,8 @@ static_assert(std::endian::native == std::endian::little,
 constexpr int kDefaultChunk = 64;
 
 Status write_logits(const ScoreOptions& options, const std::vector<TokenId>& ids) {
-    const auto settings = local_settings(options.backend, options.kv, options.threads);
+    const auto settings =
+        local_settings(options.backend, {options.kv, options.sink, options.window}, options.threads);
     if (!settings) return settings.error();
     auto file = open_model(options.model);
     if (!file) return std::move(file).error();

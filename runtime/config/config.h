@@ -13,8 +13,6 @@
 
 namespace pantheon::config {
 
-enum class KvOverflow { stop, slide };
-
 struct ModelSection {
     std::string path;
 };
@@ -46,7 +44,7 @@ struct KvSection {
     model::KvFormat format = model::KvFormat::f16;
     std::int64_t sink = 0;
     std::int64_t window = 0;
-    KvOverflow overflow = KvOverflow::stop;
+    model::KvOverflow overflow = model::KvOverflow::stop;
     std::optional<std::int64_t> pool_bytes;  // nothing: slots × n_ctx rows
 };
 

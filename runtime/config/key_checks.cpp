@@ -101,6 +101,13 @@ Status check_admins(Config& config, std::size_t) {
     return {};
 }
 
+Status check_overflow(Config& config, std::size_t) {
+    if (config.kv.overflow != model::KvOverflow::slide || config.kv.sink < config.kv.n_ctx) return {};
+    return Error(Code::invalid_argument, "\"slide\": kv.sink " + std::to_string(config.kv.sink) +
+                                             " leaves nothing of kv.n_ctx " +
+                                             std::to_string(config.kv.n_ctx));
+}
+
 Status check_engine_name(Config& config, std::size_t engine) {
     if (config.engines[engine].name.empty()) return Error(Code::invalid_argument, "is empty");
     return {};

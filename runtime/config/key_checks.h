@@ -18,6 +18,8 @@ Status check_model_path(Config& config, std::size_t engine);
 Status check_endpoint(Config& config, std::size_t engine);
 /// Fills ipc.admin_uids.
 Status check_admins(Config& config, std::size_t engine);
+/// Sliding needs rows behind the sink.
+Status check_overflow(Config& config, std::size_t engine);
 Status check_engine_name(Config& config, std::size_t engine);
 /// "cpu" or "ref", exactly one in this version.
 Status check_dies(Config& config, std::size_t engine);

@@ -26,10 +26,13 @@ Status leave_split_open(Config& config, std::size_t engine, const HostDefaults&)
     return {};
 }
 
-constexpr Choice kKvFormats[] = {{"f32"}, {"f16"}, {"q8_0", false}, {"q4_0", false}};    // model::KvFormat
-constexpr Choice kOverflows[] = {{"stop"}, {"slide", false}};                            // KvOverflow
+constexpr Choice kKvFormats[] = {{"f32"}, {"f16"}, {"q8_0"}, {"q4_0"}};                  // model::KvFormat
+constexpr Choice kOverflows[] = {{"stop"}, {"slide"}};                                   // model::KvOverflow
 constexpr Choice kLogLevels[] = {{"debug"}, {"info"}, {"warning"}, {"error"}, {"off"}};  // LogLevel
-static_assert(static_cast<int>(model::KvFormat::f32) == 0 && static_cast<int>(model::KvFormat::f16) == 1);
+static_assert(static_cast<int>(model::KvFormat::f32) == 0 && static_cast<int>(model::KvFormat::f16) == 1 &&
+              static_cast<int>(model::KvFormat::q8_0) == 2 && static_cast<int>(model::KvFormat::q4_0) == 3);
+static_assert(static_cast<int>(model::KvOverflow::stop) == 0 &&
+              static_cast<int>(model::KvOverflow::slide) == 1);
 static_assert(static_cast<int>(LogLevel::debug) == 0 && static_cast<int>(LogLevel::off) == 4);
 
 template <auto Section, auto Member>
@@ -150,26 +153,26 @@ const KeyRow kRows[] = {
      .help = "KV rows a slot may hold: prompt and answer together"},
     {.path = "kv.format",
      .field = choice<&Config::kv, &KvSection::format>(kKvFormats),
-     .fallback = "\"f16\"",
-     .help = "how keys and values are stored"},
+     .fallback = "\"q4_0\"",
+     .help = "how keys and values are stored; q8_0 and q4_0 are blocks of 32 values with a scale"},
     {.path = "kv.sink",
      .field = at<&Config::kv, &KvSection::sink>,
      .fallback = "16",
      .range = Range{0, 262144},
      .unit = "tokens",
-     .help = "first rows that q4_0 keeps in f16 and sliding never overwrites",
-     .awaits = "q4_0 KV"},
+     .help = "first rows that q4_0 keeps in f16 as well and sliding never hides"},
     {.path = "kv.window",
      .field = at<&Config::kv, &KvSection::window>,
      .fallback = "128",
      .range = Range{0, 262144},
      .unit = "tokens",
-     .help = "last rows that q4_0 keeps in f16",
-     .awaits = "q4_0 KV"},
+     .help = "last rows that q4_0 keeps in f16 as well"},
     {.path = "kv.overflow",
      .field = choice<&Config::kv, &KvSection::overflow>(kOverflows),
      .fallback = "\"stop\"",
-     .help = "at n_ctx: end with finish \"length\", or overwrite the oldest rows"},
+     .help = "at n_ctx: end with finish \"length\", or go on with the first kv.sink and the last rows, n_ctx "
+             "together",
+     .check = check_overflow},
     {.path = "kv.pool_bytes",
      .field = at<&Config::kv, &KvSection::pool_bytes>,
      .fallback = "\"auto\"",

@@ -58,6 +58,7 @@ actors::CacheSettings cache_of(const config::Config& config) {
 actors::Limits limits_of(const config::Config& config) {
     actors::Limits limits;
     limits.n_ctx = static_cast<std::int32_t>(config.kv.n_ctx);
+    limits.slides = config.kv.overflow == model::KvOverflow::slide;
     limits.max_tokens = config.limits.max_tokens;
     limits.queue = static_cast<std::size_t>(config.scheduler.queue);
     limits.max_gap = config.scheduler.max_gap;

@@ -20,6 +20,10 @@ model::TemplateFamily template_family(const model::GgufMetadata& file) {
     return choice.family;
 }
 
+model::KvSettings kv_of(const config::KvSection& kv) {
+    return {kv.format, static_cast<int>(kv.sink), static_cast<int>(kv.window), kv.overflow};
+}
+
 }  // namespace
 
 Result<LoadedModel> load_model(const config::Config& config) {
@@ -62,15 +66,16 @@ Result<LoadedModel> load_model(const config::Config& config) {
     settings.engine.ops = model::op_choices(backend);
     settings.engine.n_threads = static_cast<int>(config.cpu.threads);
     settings.engine.n_slots = static_cast<int>(engine.slots);
-    settings.engine.codec = model::checkpoint_codec(**weights, config.kv.format);
-    settings.engine.checkpoint = model::checkpoint_sizes(**weights, config.kv.format);
+    const model::KvSettings kv = kv_of(config.kv);
+    settings.engine.codec = model::checkpoint_codec(**weights, kv);
+    settings.engine.checkpoint = model::checkpoint_sizes(**weights, kv);
 
     model::ExecutorConfig executor;
     executor.backend = backend;
     executor.n_threads = settings.engine.n_threads;
     executor.n_slots = settings.engine.n_slots;
     executor.n_ctx = static_cast<int>(config.kv.n_ctx);
-    executor.kv_format = config.kv.format;
+    executor.kv = kv;
     settings.engine.repack =
         config.cpu.repack ? model::repack_that_fits(**weights, backend, config::host_defaults().free_bytes)
                           : model::Repack::none;
@@ -90,10 +95,7 @@ std::string describe_plan(const config::Config& config, const LoadedModel& loade
         static_cast<std::uint64_t>(shape.gdn_d_inner()) * static_cast<std::uint64_t>(shape.gdn_head_dim) +
         static_cast<std::uint64_t>(shape.gdn_conv_dim()) * static_cast<std::uint64_t>(shape.gdn_d_conv - 1);
     const std::uint64_t state_bytes = n_gdn * state_floats * sizeof(float);
-    const std::uint64_t kv_elem_bytes = config.kv.format == model::KvFormat::f32 ? 4 : 2;
-    const std::uint64_t kv_row_bytes = n_attention * 2 * static_cast<std::uint64_t>(shape.n_head_kv) *
-                                       static_cast<std::uint64_t>(shape.head_dim) * kv_elem_bytes;
-    const std::uint64_t kv_bytes = kv_row_bytes * static_cast<std::uint64_t>(config.kv.n_ctx);
+    const model::KvSizes kv = model::kv_sizes(weights, kv_of(config.kv), static_cast<int>(config.kv.n_ctx));
     std::string plan;
     plan += fmt::format("model    {} ({})\n", config.model.path,
                         shape.name.empty() ? std::string("no name") : shape.name);
@@ -104,14 +106,15 @@ std::string describe_plan(const config::Config& config, const LoadedModel& loade
     plan += fmt::format("nextn    {}\n", shape.nextn.describe());
     plan += fmt::format("weights  {} mapped from the file\n", format_bytes(weights.weight_bytes()));
     plan += fmt::format("states   {} slots × {}\n", n_slots, format_bytes(state_bytes));
-    plan +=
-        fmt::format("KV       {} slots × {} rows × {} a row = up to {}, allocated as sequences grow\n",
-                    n_slots, config.kv.n_ctx, format_bytes(kv_row_bytes), format_bytes(n_slots * kv_bytes));
+    plan += fmt::format("KV       {} slots × ({} rows × {}{}) = up to {}, allocated as sequences grow\n",
+                        n_slots, config.kv.n_ctx, format_bytes(kv.row_bytes),
+                        kv.half_bytes > 0 ? " + " + format_bytes(kv.half_bytes) + " of f16 rows" : "",
+                        format_bytes(n_slots * kv.slot_bytes));
     const auto cache_bytes = static_cast<std::uint64_t>(config.sessions.bytes);
     plan += fmt::format("cache    up to {}: {} a state, and its KV\n", format_bytes(cache_bytes),
                         format_bytes(state_bytes));
     plan += fmt::format("memory   up to {} besides the mapped file\n",
-                        format_bytes(n_slots * (state_bytes + kv_bytes) + cache_bytes));
+                        format_bytes(n_slots * (state_bytes + kv.slot_bytes) + cache_bytes));
     return plan;
 }
 

@@ -58,6 +58,16 @@ TEST_F(DaemonTest, ALongPromptIsReadInChunksBesideRunningReplies) {
     EXPECT_EQ(streamed("c", RequestId("long")), expected(prompt));
 }
 
+TEST_F(DaemonTest, ASlidingContextDoesNotLimitTheReply) {
+    settings.limits.n_ctx = 16;
+    settings.limits.slides = true;
+    start();
+    deliver("c", RequestId("a"), greedy(long_talker('b'), 60));
+    run();
+    EXPECT_EQ(streamed("c", RequestId("a")).size(), 60U);
+    EXPECT_EQ(events<DoneEvent>("c", RequestId("a"))[0].finish, "length");
+}
+
 TEST_F(DaemonTest, MaxTokensEndsWithLengthAndTheContextLimitsIt) {
     settings.limits.n_ctx = 16;
     start();

@@ -7,8 +7,8 @@
 #include <functional>
 #include <limits>
 
+#include "kernels/attention/kv_rows.h"
 #include "kernels/cpu/f64_math.h"
-#include "kernels/quant/dequantize.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace pantheon::kernels::test {
@@ -25,34 +25,44 @@ struct Case {
 };
 
 std::vector<float> page_output(const Leaves& leaves, KvRowType type, int head_dim, int n_rows) {
-    const std::size_t n = kKvPageRows * static_cast<std::size_t>(head_dim);
-    std::vector<std::byte> page(2 * n * 4);
-    for (std::size_t half = 0; half < 2; ++half) {
-        const auto values = random_values(n, 5 + half, -2, 2);
-        std::byte* rows = page.data() + half * n * 4;
-        for (std::size_t i = 0; i < n; ++i) {
-            const std::uint16_t rounded = float_to_half(values[i]);
-            if (type == KvRowType::f16)
-                std::memcpy(rows + 2 * i, &rounded, 2);
-            else
-                std::memcpy(rows + 4 * i, &values[i], 4);
-        }
+    const auto d = static_cast<std::size_t>(head_dim),
+               padded = static_cast<std::size_t>(padded_head_dim(head_dim));
+    const std::size_t row_bytes = kv_row_bytes(type, head_dim);
+    const std::size_t half_bytes = kv_row_bytes(KvRowType::f16, head_dim);
+    std::vector<std::byte> page(2 * kKvPageRows * row_bytes), halves(2 * kKvPageRows * half_bytes);
+    for (std::size_t r = 0; r < 2 * kKvPageRows; ++r) {
+        const auto values = random_values(d, 5 + r, -2, 2);
+        store_kv_row(type, values.data(), head_dim, page.data() + r * row_bytes);
+        store_kv_row(KvRowType::f16, values.data(), head_dim, halves.data() + r * half_bytes);
     }
-    KvView kv;
-    kv.type = type, kv.n_head_kv = 1, kv.head_dim = head_dim;
-    const auto q = random_values(3 * static_cast<std::size_t>(head_dim), 7, -2, 2);
-    std::vector<float> out(3 * static_cast<std::size_t>(head_dim), 0.0f);
-    AttentionQueries queries;
-    queries.n = 3;
-    for (int h = 0; h < 3; ++h) {
-        queries.q[h] = q.data() + h * head_dim;
-        queries.sum[h] = out.data() + h * head_dim;
-        queries.max[h] = -kInf;
-        queries.weight[h] = 0;
+    const int n_half = n_rows / 3;  // the last rows are read in f16
+    const auto begin = static_cast<std::size_t>(n_rows - n_half);
+    const KvStretch stretches[] = {
+        {type, row_bytes, page.data(), page.data() + kKvPageRows * row_bytes, n_rows - n_half},
+        {KvRowType::f16, half_bytes, halves.data() + begin * half_bytes,
+         halves.data() + (kKvPageRows + begin) * half_bytes, n_half}};
+    const auto q = random_values(3 * d, 7, -2, 2);
+    const std::size_t n_sums = QueryQuad::kSize * padded;
+    std::vector<float> out(3 * n_sums), scores(2 * QueryQuad::kSize * kKvPageRows),
+        tile(attention_tile_floats(head_dim));
+    QueryQuad quads[2];
+    for (std::size_t i = 0; i < 2; ++i) {
+        for (std::size_t h = 0; h < QueryQuad::kSize; ++h) {
+            quads[i].q[h] = q.data() + (h + i) % 3 * d;
+            quads[i].max[h] = -kInf;
+            quads[i].weight[h] = 0;
+        }
+        quads[i].sum = out.data() + i * n_sums;
+        quads[i].scores = scores.data() + i * QueryQuad::kSize * kKvPageRows;
+        quads[i].n_rows = i == 0 ? n_rows : n_rows / 2;
     }
     for (int pages = 0; pages < 2; ++pages)
-        leaves.attend_page(kv, page.data(), page.data() + n * 4, n_rows, queries);
-    out.insert(out.end(), queries.weight, queries.weight + 3);
+        leaves.attend_page(stretches, n_half > 0 ? 2 : 1, head_dim, quads, 2, tile.data());
+    if (quads[1].n_rows > 0) leaves.merge_quad(quads[1], head_dim, quads[0]);
+    for (const QueryQuad& quad : quads) {
+        out.insert(out.end(), quad.weight, quad.weight + QueryQuad::kSize);
+        out.insert(out.end(), quad.max, quad.max + QueryQuad::kSize);
+    }
     return out;
 }
 
@@ -127,7 +137,7 @@ std::vector<Case> cases_of_length(std::size_t n) {
     });
     add("delta_rule",
         [=](const Leaves& leaves) { return rule_output(leaves, length, length < 16 ? length : 16); });
-    for (const KvRowType type : {KvRowType::f32, KvRowType::f16})
+    for (const KvRowType type : {KvRowType::f32, KvRowType::f16, KvRowType::q8_0, KvRowType::q4_0})
         for (const int n_rows : {1, 2, 37, kKvPageRows})
             add("attend_page",
                 [=](const Leaves& leaves) { return page_output(leaves, type, length, n_rows); });

@@ -27,7 +27,7 @@ std::unique_ptr<Executor> make_executor(ExecutorConfig config = {}) {
     static const auto weights = *tiny_model().load();
     config.n_ctx = kContext;
     config.n_slots = 3;
-    config.kv_format = KvFormat::f32;
+    config.kv.format = KvFormat::f32;
     auto executor = Executor::create(weights, config);
     EXPECT_TRUE(executor);
     return std::move(*executor);

@@ -2,6 +2,7 @@
 // chunking, the thread count, the slot, and what else is in the step.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -12,6 +13,7 @@ namespace {
 
 using model::Backend;
 using model::KvFormat;
+using model::KvSettings;
 using model::StepRun;
 using model::WantLogits;
 
@@ -27,7 +29,8 @@ void expect_same_rows(const Rows& have, const Rows& want) {
 
 struct Setting {
     TinyShape shape;
-    KvFormat kv;
+    KvSettings kv;
+    const char* kv_name;
     Backend backend;
 };
 
@@ -134,6 +137,21 @@ TEST_P(InvarianceTest, SameBitsAfterAResumeFromACheckpoint) {
         (void)steps.step({steps.run_of(SlotId{0}, tokens_, t, end)});
         t = end;
         kept.emplace_back(t, *steps.slots.snapshot(SlotId{0}));
+        // And once more, as it comes back from a disk.
+        std::vector<std::byte> bytes;
+        const auto codec =
+            model::host_checkpoint_codec(model::state_shape(steps.weights().config(), GetParam().kv));
+        ASSERT_TRUE(codec->encode(*kept.back().second, [&](std::span<const std::byte> more) {
+            bytes.insert(bytes.end(), more.begin(), more.end());
+            return Status();
+        }));
+        ASSERT_EQ(bytes.size(), codec->encoded_bytes(static_cast<std::int32_t>(t)));
+        auto from = bytes.begin();
+        kept.emplace_back(t, *codec->decode(static_cast<std::int32_t>(t), [&](std::span<std::byte> to) {
+            std::copy_n(from, to.size(), to.begin());
+            from += static_cast<std::ptrdiff_t>(to.size());
+            return Status();
+        }));
     }
     const auto others = random_tokens(40, shape().n_vocab, 91);
     for (const std::size_t chunk : {7u, 64u}) {
@@ -161,21 +179,25 @@ TEST_P(InvarianceTest, SameBitsAfterAResumeFromACheckpoint) {
     }
 }
 
-/// Enough to meet every op and both KV formats; all combinations would take minutes under the sanitizers.
+/// Enough to meet every op and each KV format; all combinations would take minutes under the sanitizers.
 std::vector<Setting> some_settings() {
     std::vector<Setting> settings;
     for (const Backend backend : {Backend::ref, Backend::cpu})
         for (const TinyShape& shape : all_tiny_shapes()) {
             if (shape.label == "fixture" || shape.label.starts_with("three_k_heads"))
-                settings.push_back({shape, KvFormat::f32, backend});
+                settings.push_back({shape, {KvFormat::f32}, "f32", backend});
             if (shape.label == "fixture" || shape.label == "quantised_mix_fused")
-                settings.push_back({shape, KvFormat::f16, backend});
+                settings.push_back({shape, {KvFormat::f16}, "f16", backend});
+            if (shape.label != "fixture") continue;
+            settings.push_back({shape, {KvFormat::q8_0}, "q8_0", backend});
+            settings.push_back({shape, {KvFormat::q4_0, 0, 0}, "q4_0_alone", backend});
+            settings.push_back({shape, {KvFormat::q4_0, 5, 20}, "q4_0", backend});
         }
     return settings;
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, InvarianceTest, testing::ValuesIn(some_settings()), [](const auto& tested) {
-    return tested.param.shape.label + (tested.param.kv == KvFormat::f32 ? "_f32" : "_f16") +
+    return tested.param.shape.label + "_" + tested.param.kv_name +
            (tested.param.backend == Backend::ref ? "_ref" : "_cpu");
 });
 
@@ -186,7 +208,7 @@ TEST(CpuBackendTest, IsCloseToTheReferenceOnEveryShape) {
         const auto tokens = random_tokens(40, shape.n_vocab, 5);
         const Rows exact = Stepper(tiny).sequence(SlotId{0}, tokens, 64);
         const Rows fast =
-            Stepper(tiny, 1, KvFormat::f32, 8, 640, Backend::cpu).sequence(SlotId{0}, tokens, 64);
+            Stepper(tiny, 1, {KvFormat::f32}, 8, 640, Backend::cpu).sequence(SlotId{0}, tokens, 64);
         double error = 0, power = 0;
         for (std::size_t t = 0; t < tokens.size(); ++t)
             for (std::size_t i = 0; i < exact[t].size(); ++i) {
@@ -199,17 +221,51 @@ TEST(CpuBackendTest, IsCloseToTheReferenceOnEveryShape) {
     }
 }
 
-TEST(KvFormatTest, F16DiffersFromF32ByLittle) {
+double largest_difference(const Rows& a, const Rows& b) {
+    double largest = 0;
+    for (std::size_t t = 0; t < a.size(); ++t)
+        for (std::size_t i = 0; i < a[t].size(); ++i)
+            largest = std::max(largest, std::fabs(static_cast<double>(a[t][i]) - b[t][i]));
+    return largest;
+}
+
+TEST(KvFormatTest, FewerBitsDifferMoreFromF32) {
     const TinyModel tiny = tiny_model();
     const auto tokens = random_tokens(120, tiny.shape.n_vocab, 5);
-    const Rows exact = Stepper(tiny, 1, KvFormat::f32).sequence(SlotId{0}, tokens, 64);
-    const Rows half = Stepper(tiny, 1, KvFormat::f16).sequence(SlotId{0}, tokens, 64);
-    double largest = 0;
-    for (std::size_t t = 0; t < tokens.size(); ++t)
-        for (std::size_t i = 0; i < exact[t].size(); ++i)
-            largest = std::max(largest, std::fabs(static_cast<double>(exact[t][i]) - half[t][i]));
-    EXPECT_GT(largest, 1e-5);
-    EXPECT_LT(largest, 1e-2);
+    for (const Backend backend : {Backend::ref, Backend::cpu}) {
+        const auto rows = [&](const KvSettings& kv) {
+            return Stepper(tiny, 1, kv, 8, 640, backend).sequence(SlotId{0}, tokens, 64);
+        };
+        const Rows exact = rows({KvFormat::f32}), half = rows({KvFormat::f16});
+        const struct {
+            KvSettings kv;
+            double least, most;
+        } kCases[] = {{{KvFormat::f16}, 1e-5, 1e-2},
+                      {{KvFormat::q8_0}, 1e-4, 5e-2},
+                      {{KvFormat::q4_0, 0, 0}, 5e-2, 1},
+                      {{KvFormat::q4_0, 8, 20}, 1e-2, 1}};
+        for (const auto& c : kCases) {
+            SCOPED_TRACE(static_cast<int>(c.kv.format));
+            const double difference = largest_difference(rows(c.kv), exact);
+            EXPECT_GT(difference, c.least);
+            EXPECT_LT(difference, c.most);
+        }
+        // A window over everything leaves nothing to q4_0.
+        expect_same_rows(rows({KvFormat::q4_0, 0, 120}), half);
+        expect_same_rows(rows({KvFormat::q4_0, 120, 0}), half);
+    }
+}
+
+TEST(KvFormatTest, CpuReadsWhatRefReads) {
+    const TinyModel tiny = tiny_model();
+    const auto tokens = random_tokens(200, tiny.shape.n_vocab, 5);
+    for (const KvSettings& kv :
+         {KvSettings{KvFormat::q8_0}, KvSettings{KvFormat::q4_0, 0, 0}, KvSettings{KvFormat::q4_0, 16, 40}}) {
+        const Rows exact = Stepper(tiny, 1, kv).sequence(SlotId{0}, tokens, 64);
+        const Rows fast = Stepper(tiny, 2, kv, 8, 640, Backend::cpu).sequence(SlotId{0}, tokens, 64);
+        // A value on the edge between two steps may fall to either side.
+        EXPECT_LT(largest_difference(fast, exact), kv.format == KvFormat::q8_0 ? 5e-3 : 5e-2);
+    }
 }
 
 TEST(NextnTest, TrunkLogitsAreTheSameWithAndWithoutTheBlock) {

@@ -20,8 +20,8 @@ TEST(StepBytesTest, ExpertsHitByChance) {
 
 TEST(StepBytesTest, ADeepContextAndMoreSequencesCostTheirOwnBytesOnly) {
     const auto weights = *test::tiny_model().load();
-    const StepBytes bytes(*weights, KvFormat::f16);
-    const CheckpointSizes sizes = checkpoint_sizes(*weights, KvFormat::f16);
+    const StepBytes bytes(*weights, KvSettings{});
+    const CheckpointSizes sizes = checkpoint_sizes(*weights, KvSettings{});
     const auto row = static_cast<double>(sizes.block_bytes) / sizes.block_rows;
     EXPECT_NEAR(bytes.of(1, 1, 100) - bytes.of(1, 1, 0), 100 * row, 1e-3);
     EXPECT_NEAR(bytes.of(3, 3, 0) - bytes.of(3, 2, 0), 2.0 * static_cast<double>(sizes.image_bytes), 1e-3);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -42,14 +43,16 @@ class Recorder : public model::StepProbe {
 
 class Stepper {
   public:
-    explicit Stepper(const TinyModel& tiny, int n_threads = 1, model::KvFormat kv = model::KvFormat::f32,
-                     int n_slots = 8, int n_ctx = 640, model::Backend backend = model::Backend::ref)
+    explicit Stepper(const TinyModel& tiny, int n_threads = 1,
+                     const model::KvSettings& kv = {model::KvFormat::f32}, int n_slots = 8, int n_ctx = 640,
+                     model::Backend backend = model::Backend::ref, const model::Ops* ops = nullptr)
         : recorder(tiny.shape),
           weights_(loaded(tiny)),
           team_(n_threads),
           exec_(team_),
-          slots(model::state_shape(weights_->config(), kv), n_slots, n_ctx),
-          forward_(weights_, model::ops_for(backend), slots, exec_, &recorder) {}
+          slots(model::state_shape(weights_->config(), kv), n_slots, n_ctx,
+                kv.overflow == model::KvOverflow::slide ? std::optional(kv.sink) : std::nullopt),
+          forward_(weights_, ops ? *ops : model::ops_for(backend), slots, exec_, &recorder) {}
 
     const model::Weights& weights() const { return *weights_; }
 

@@ -26,6 +26,14 @@ StateShape shape_of_test() {
     return shape;
 }
 
+/// The first and the last rows are kept once more, in another format.
+StateShape shape_with_halves() {
+    StateShape shape = shape_of_test();
+    shape.kv_sink = 5;
+    shape.kv_window = 30;
+    return shape;
+}
+
 std::uint64_t block_bytes() {
     return shape_of_test().kv_bytes_per_page_row();
 }
@@ -58,6 +66,9 @@ void advance(SlotStore& slots, SlotId slot, History& history, const History& mor
                     std::byte* to = is_v ? view.v_row(r, head) : view.k_row(r, head);
                     const std::vector<float> values(kHeadDim, row_value(history, row, layer, head, is_v));
                     std::memcpy(to, values.data(), kHeadDim * sizeof(float));
+                    if (!view.half_page(r, head)) continue;
+                    std::byte* half = is_v ? view.half_v_row(r, head) : view.half_k_row(r, head);
+                    std::memcpy(half, values.data(), kHeadDim * sizeof(float) / 2);
                 }
     for (int layer = 0; layer < kGdnLayers; ++layer) {
         for (int i = 0; i < 6; ++i) slots.conv_state(slot, layer)[i] = state_value(history, layer, i);
@@ -77,6 +88,16 @@ void expect_holds(SlotStore& slots, SlotId slot, const History& history) {
                 std::memcpy(&v, view.v_row(static_cast<std::int64_t>(row), head), sizeof(float));
                 ASSERT_EQ(k, row_value(history, row, layer, head, false)) << "row " << row;
                 ASSERT_EQ(v, row_value(history, row, layer, head, true)) << "row " << row;
+                // What the next query reads of the other format.
+                const auto r = static_cast<std::int64_t>(row);
+                const bool is_half =
+                    r < view.sink || static_cast<std::int64_t>(history.size()) - r < view.window;
+                if (!view.half_pages || !is_half) continue;
+                ASSERT_TRUE(view.half_page(r, head)) << "row " << row;
+                std::memcpy(&k, view.half_k_row(r, head), sizeof(float));
+                std::memcpy(&v, view.half_v_row(r, head), sizeof(float));
+                ASSERT_EQ(k, row_value(history, row, layer, head, false)) << "f16 row " << row;
+                ASSERT_EQ(v, row_value(history, row, layer, head, true)) << "f16 row " << row;
             }
     if (history.empty()) return;
     for (int layer = 0; layer < kGdnLayers; ++layer) {
@@ -186,6 +207,22 @@ TEST(CheckpointTest, ACheckpointOutlivesItsStore) {
     EXPECT_EQ(kept->length(), 70);
 }
 
+TEST(CheckpointTest, HalfRowsAreKeptAtBothEndsAndNowhereElse) {
+    SlotStore slots(shape_with_halves(), 2, 500);
+    const std::uint64_t half_bytes = shape_with_halves().in_half().kv_bytes_per_page_row();
+    History history;
+    ASSERT_TRUE(slots.bind(SlotId{0}));
+    advance(slots, SlotId{0}, history, numbers(400));
+    // Seven pages; f16 ones for rows 0 … 4 and 370 … 399.
+    EXPECT_EQ(slots.kv_used_bytes(), 7 * block_bytes() + 3 * half_bytes);
+    EXPECT_LE(slots.kv_used_bytes(), slots.kv_pool_bytes() / 2);
+    const auto checkpoint = slots.snapshot(SlotId{0});
+    ASSERT_TRUE(checkpoint);
+    advance(slots, SlotId{0}, history, numbers(100, 3000));
+    ASSERT_TRUE(slots.restore(SlotId{1}, **checkpoint));
+    expect_holds(slots, SlotId{1}, numbers(400));
+}
+
 /// Random forks, moves, releases and drops, beside whole copies of every history.
 TEST(CheckpointTest, RandomHistoriesHoldWhatCopiesWouldHold) {
     constexpr int kSlots = 4;
@@ -193,7 +230,7 @@ TEST(CheckpointTest, RandomHistoriesHoldWhatCopiesWouldHold) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         std::mt19937 random(seed);
         const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
-        SlotStore slots(shape_of_test(), kSlots, 400);
+        SlotStore slots(seed % 2 == 0 ? shape_of_test() : shape_with_halves(), kSlots, 400);
         std::map<int, History> bound;
         std::vector<std::pair<CheckpointPtr, History>> kept;
         for (int round = 0; round < 300; ++round) {

@@ -114,6 +114,45 @@ TEST_F(StateFileTest, WhatComesBackIsWhatWasWritten) {
     EXPECT_FALSE(std::filesystem::exists(path_ + ".new"));
 }
 
+TEST_F(StateFileTest, TheSinkAndTheWindowArePartOfTheLayout) {
+    StateShape q4 = shape_of_test(kernels::KvRowType::q4_0);
+    q4.kv_sink = 16, q4.kv_window = 20;
+    StateShape wider = q4;
+    wider.kv_window = 21;
+    SlotStore slots(q4, 1, 200);
+    ASSERT_TRUE(slots.bind(SlotId{0}));
+    ASSERT_TRUE(slots.reserve(SlotId{0}, 70));
+    for (int layer = 0; layer < 2; ++layer)
+        for (int r = 0; r < 70; ++r)
+            for (int head = 0; head < 2; ++head) {
+                const kernels::KvView kv = slots.kv(SlotId{0}, layer);
+                std::memset(kv.k_row(r, head), r, 18);
+                std::memset(kv.v_row(r, head), r + 1, 18);
+                std::memset(kv.half_k_row(r, head), r + 2, 8);
+                std::memset(kv.half_v_row(r, head), r + 3, 8);
+            }
+    slots.commit(SlotId{0}, 70);
+    const auto codec = host_checkpoint_codec(q4);
+    ASSERT_TRUE(write_state_file(path_, header(), **slots.snapshot(SlotId{0}), *codec));
+    EXPECT_EQ(read_state_file(path_, "model", *host_checkpoint_codec(wider)).error().code(),
+              Code::failed_precondition);
+    EXPECT_EQ(read_state_file(path_, "model", *codec_).error().code(), Code::failed_precondition);
+    const auto read = read_state_file(path_, "model", *codec);
+    ASSERT_TRUE(read) << read.error().to_string();
+    slots.release(SlotId{0});
+    ASSERT_TRUE(slots.restore(SlotId{0}, *read->state));
+    for (int layer = 0; layer < 2; ++layer)
+        for (int r = 0; r < 70; ++r)
+            for (int head = 0; head < 2; ++head) {
+                const kernels::KvView kv = slots.kv(SlotId{0}, layer);
+                ASSERT_EQ(kv.k_row(r, head)[17], static_cast<std::byte>(r));
+                ASSERT_EQ(kv.v_row(r, head)[17], static_cast<std::byte>(r + 1));
+                if (r >= 16 && r < 50) continue;  // neither of the sink nor of the window
+                ASSERT_EQ(kv.half_k_row(r, head)[7], static_cast<std::byte>(r + 2));
+                ASSERT_EQ(kv.half_v_row(r, head)[7], static_cast<std::byte>(r + 3));
+            }
+}
+
 TEST_F(StateFileTest, NoBitOfAFileCanChangeUnnoticed) {
     ASSERT_TRUE(write());
     const std::string whole = bytes();

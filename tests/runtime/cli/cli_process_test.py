@@ -326,10 +326,23 @@ class WithoutADaemonTest(unittest.TestCase):
         self.assertEqual(out.read_bytes(), fast)
         out.unlink()
 
-        for more in (["--backend", "cuda"], ["--kv", "q4_0"]):
+        quantised = {}
+        for kv in ("q8_0", "q4_0"):
+            self.assertEqual(run(*score, "--backend", "cpu", "--kv", kv).returncode, DONE)
+            quantised[kv] = out.read_bytes()
+            out.unlink()
+            self.assertEqual(run(*score, "--backend", "cpu", "--kv", kv, "--chunk", "1", "--threads", "3").returncode, DONE)
+            self.assertEqual(out.read_bytes(), quantised[kv])
+            out.unlink()
+        self.assertEqual(quantised["q4_0"], fast, "so short a text is read in f16 throughout")
+        self.assertEqual(run(*score, "--backend", "cpu", "--kv", "q4_0", "--sink", "0", "--window", "0").returncode, DONE)
+        self.assertNotIn(out.read_bytes(), (fast, *quantised.values()))
+        out.unlink()
+
+        for more, says in ((["--backend", "cuda"], b"unimplemented: "), (["--sink", "1"], b"belong to --kv q4_0")):
             result = run(*score, *more)
             self.assertEqual(result.returncode, REFUSED)
-            self.assertIn(b"unimplemented: ", result.stderr)
+            self.assertIn(says, result.stderr)
         for text, code in (("5 999999999", REFUSED), ("", REFUSED), ("5 x", USAGE)):
             ids.write_text(text, encoding="ascii")
             self.assertEqual(run(*score).returncode, code, text)

@@ -41,12 +41,12 @@ class CheckConfigTest(unittest.TestCase):
         self.check(annotated.replace('#path = "auto"\n', f'path = "{self.model}"\n'), GOOD)
 
     def test_each_problem_has_file_line_and_column(self):
-        said = self.check(f'model.path = "{self.model}"\n[kv]\nn_ctxx = 32\nformat = "q4_0"\n[log]\nlevel = 1\n', BAD)
+        said = self.check(f'model.path = "{self.model}"\n[kv]\nn_ctxx = 32\noverflow = 4\n[log]\nlevel = 1\n', BAD)
         self.assertEqual(
             said.splitlines(),
             [
                 f"{self.file}:3:1: invalid_argument: kv.n_ctxx: unknown key; the nearest valid one is kv.n_ctx",
-                f'{self.file}:4:10: unimplemented: kv.format: "q4_0" is not available in this version; want "f32", "f16"',
+                f'{self.file}:4:12: invalid_argument: kv.overflow: want one of "stop", "slide", got an integer',
                 f'{self.file}:6:9: invalid_argument: log.level: want one of "debug", "info", "warning", "error", "off", '
                 "got an integer",
             ],

@@ -49,10 +49,10 @@ TEST(ConfigLoadTest, EmptyFileGivesEveryDefault) {
     EXPECT_EQ(config->cpu.threads, 3);
     EXPECT_TRUE(config->cpu.repack);
     EXPECT_EQ(config->kv.n_ctx, 4096);
-    EXPECT_EQ(config->kv.format, model::KvFormat::f16);
+    EXPECT_EQ(config->kv.format, model::KvFormat::q4_0);
     EXPECT_EQ(config->kv.sink, 16);
     EXPECT_EQ(config->kv.window, 128);
-    EXPECT_EQ(config->kv.overflow, KvOverflow::stop);
+    EXPECT_EQ(config->kv.overflow, model::KvOverflow::stop);
     EXPECT_FALSE(config->kv.pool_bytes);
     EXPECT_EQ(config->die.hang, std::chrono::milliseconds(10000));
     EXPECT_EQ(config->scheduler.max_gap, std::chrono::milliseconds(200));
@@ -197,12 +197,10 @@ constexpr BadFile kBadFiles[] = {
     {"split_twice", "engine.split = 'auto'\nplacement.split = 'auto'\n",
      "f.toml:2:11: invalid_argument: placement.split: also set as engine.split in line 1; they are the same "
      "key"},
-    {"kv_q8_0", "kv.format = 'q8_0'\n", "f.toml:1:13: unimplemented: kv.format: \"q8_0\" is not available"},
-    {"kv_q4_0", "kv.format = 'q4_0'\n", "f.toml:1:13: unimplemented: kv.format: \"q4_0\" is not available"},
-    {"kv_slide", "kv.overflow = 'slide'\n",
-     "f.toml:1:15: unimplemented: kv.overflow: \"slide\" is not available"},
-    {"kv_sink", "kv.sink = 4\n", "f.toml:1:11: unimplemented: kv.sink: 4 needs q4_0 KV"},
-    {"kv_window", "kv.window = 4\n", "f.toml:1:13: unimplemented: kv.window: 4 needs q4_0 KV"},
+    {"kv_format", "kv.format = 'q5_0'\n", "f.toml:1:13: invalid_argument: kv.format: "},
+    {"kv_sink", "kv.sink = -1\n", "f.toml:1:11: invalid_argument: kv.sink: -1 is out of range"},
+    {"kv_slide_without_room", "kv.n_ctx = 64\nkv.sink = 64\nkv.overflow = 'slide'\n",
+     "f.toml:3:15: invalid_argument: kv.overflow: \"slide\": kv.sink 64 leaves nothing of kv.n_ctx 64"},
     {"pool_bytes", "kv.pool_bytes = 1048576\n",
      "f.toml:1:17: unimplemented: kv.pool_bytes: 1048576 needs a KV pool"},
     {"split", "engine.split = 20\n",
