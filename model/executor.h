@@ -16,6 +16,7 @@
 namespace pantheon::model {
 
 class Weights;          // model/qwen35moe/weights.h
+struct StepProfile;     // model/qwen35moe/step_profile.h
 class CheckpointCodec;  // model/state/checkpoint_codec.h
 
 enum class Backend {
@@ -38,6 +39,8 @@ struct ExecutorConfig {
     int n_ctx = 4096;  // KV rows a slot may hold
     KvFormat kv_format = KvFormat::f16;
     Repack repack = Repack::none;  // cpu only; what it takes: repack_bytes()
+    StepProfile* profile =
+        nullptr;  // where steps note their times (step_profile.h); must outlive the executor
 };
 
 enum class WantLogits { none, last, all };
