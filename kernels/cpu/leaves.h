@@ -32,7 +32,7 @@ using DotRows = void(const std::byte* w, std::int64_t row_bytes, int n_rows, std
 
 /// The same results from packed panels (kernels/linear/weight_panels.h), for n_rows ≥ 1 rows in consecutive
 /// panels and 1 … kMaxPanelColumns columns; the same bits as DotRows.
-constexpr int kMaxPanelColumns = 4;
+constexpr int kMaxPanelColumns = 8;
 using DotPanels = void(const std::byte* panels, const PanelLayout& layout, std::int64_t n_rows,
                        const Column* columns, int n_columns, float* const* y);
 

@@ -1,8 +1,9 @@
-// Products of packed panels with a few columns, one panel and up to four columns a pass: eight columns, or
-// two panels that share their broadcasts, were no faster, the multiplications of bytes being the bound
-// already. A panel's rows are the lanes, so there are no sums across lanes, and a group of weights is
-// unpacked once for all columns. The results have the bits of the row kernels: integer sums are exact, and
-// blocks are added by the same chain of fused multiply-adds.
+// Products of packed panels with a few columns, one panel and up to four columns a pass, eight with the
+// registers of AVX-512: from the caches that is no faster, the multiplications of bytes being the bound
+// already, but weights that come from memory then arrive while they are used. A panel's rows are the lanes,
+// so there are no sums across lanes, and a group of weights is unpacked once for all columns. The results
+// have the bits of the row kernels: integer sums are exact, and blocks are added by the same chain of fused
+// multiply-adds.
 #pragma once
 
 #include "kernels/cpu/leaves.h"
@@ -169,79 +170,66 @@ inline void dot_panel_q8_0(const std::byte* panel, const PanelLayout& layout, co
     }
 }
 
-/// All panels with one count of columns; dot does one panel.
-template <int n_columns, class Dot>
-inline void dot_all_panels(const Dot& dot, const std::byte* panels, const PanelLayout& layout,
-                           std::int64_t n_rows, float* const* y) {
-    Floats results[n_columns];
+/// Panel after panel with all columns, the panel in the first cache after the first pass. Dot::run<n>(panel,
+/// layout, columns, results) does one panel and n columns.
+template <class Dot>
+inline void dot_panels_of(const std::byte* panels, const PanelLayout& layout, std::int64_t n_rows,
+                          const Column* columns, int n_columns, float* const* y) {
     for (std::int64_t first = 0; first < n_rows; first += kR, panels += layout.bytes) {
-        dot(panels, results);
         const int n = n_rows - first < kR ? static_cast<int>(n_rows - first) : kR;
-        for (int c = 0; c < n_columns; ++c) store_floats(y[c] + first, results[c], n);
+        for (int done = 0; done < n_columns;) {
+            Floats results[kPanelColumns];
+            const Column* at = columns + done;
+            const int left = n_columns - done;
+            int taken = left < 4 ? left : 4;
+            if (left >= kPanelColumns) {
+                taken = kPanelColumns;
+                Dot::template run<kPanelColumns>(panels, layout, at, results);
+            } else if (left >= 4) {
+                Dot::template run<4>(panels, layout, at, results);
+            } else if (left == 3) {
+                Dot::template run<3>(panels, layout, at, results);
+            } else if (left == 2) {
+                Dot::template run<2>(panels, layout, at, results);
+            } else {
+                Dot::template run<1>(panels, layout, at, results);
+            }
+            for (int c = 0; c < taken; ++c) store_floats(y[done + c] + first, results[c], n);
+            done += taken;
+        }
     }
-}
-
-template <class Type, int n_columns>
-inline void dot_panels_256(const std::byte* panels, const PanelLayout& layout, std::int64_t n_rows,
-                           const Column* columns, float* const* y) {
-    dot_all_panels<n_columns>(
-        [&](const std::byte* panel, Floats* results) {
-            dot_panel_256<Type, n_columns>(panel, layout, columns, results);
-        },
-        panels, layout, n_rows, y);
-}
-template <int n_columns>
-inline void dot_panels_q8_0(const std::byte* panels, const PanelLayout& layout, std::int64_t n_rows,
-                            const Column* columns, float* const* y) {
-    dot_all_panels<n_columns>(
-        [&](const std::byte* panel, Floats* results) {
-            dot_panel_q8_0<n_columns>(panel, layout, columns, results);
-        },
-        panels, layout, n_rows, y);
 }
 
 template <class Type>
-inline void dot_panels_of(const std::byte* panels, const PanelLayout& layout, std::int64_t n_rows,
-                          const Column* columns, int n_columns, float* const* y) {
-    switch (n_columns) {
-        case 1:
-            return dot_panels_256<Type, 1>(panels, layout, n_rows, columns, y);
-        case 2:
-            return dot_panels_256<Type, 2>(panels, layout, n_rows, columns, y);
-        case 3:
-            return dot_panels_256<Type, 3>(panels, layout, n_rows, columns, y);
-        default:
-            return dot_panels_256<Type, 4>(panels, layout, n_rows, columns, y);
+struct Dot256 {
+    template <int n_columns>
+    static void run(const std::byte* panel, const PanelLayout& layout, const Column* columns,
+                    Floats* results) {
+        dot_panel_256<Type, n_columns>(panel, layout, columns, results);
     }
-}
-inline void dot_panels_of_q8_0(const std::byte* panels, const PanelLayout& layout, std::int64_t n_rows,
-                               const Column* columns, int n_columns, float* const* y) {
-    switch (n_columns) {
-        case 1:
-            return dot_panels_q8_0<1>(panels, layout, n_rows, columns, y);
-        case 2:
-            return dot_panels_q8_0<2>(panels, layout, n_rows, columns, y);
-        case 3:
-            return dot_panels_q8_0<3>(panels, layout, n_rows, columns, y);
-        default:
-            return dot_panels_q8_0<4>(panels, layout, n_rows, columns, y);
+};
+struct DotQ8 {
+    template <int n_columns>
+    static void run(const std::byte* panel, const PanelLayout& layout, const Column* columns,
+                    Floats* results) {
+        dot_panel_q8_0<n_columns>(panel, layout, columns, results);
     }
-}
+};
 
 inline DotPanels* panel_kernel(WeightType type) {
     switch (type) {
         case WeightType::q3_k:
-            return dot_panels_of<PanelQ3K>;
+            return dot_panels_of<Dot256<PanelQ3K>>;
         case WeightType::q4_k:
-            return dot_panels_of<PanelQ4K>;
+            return dot_panels_of<Dot256<PanelQ4K>>;
         case WeightType::q5_k:
-            return dot_panels_of<PanelQ5K>;
+            return dot_panels_of<Dot256<PanelQ5K>>;
         case WeightType::q6_k:
-            return dot_panels_of<PanelQ6K>;
+            return dot_panels_of<Dot256<PanelQ6K>>;
         case WeightType::iq4_xs:
-            return dot_panels_of<PanelIq4Xs>;
+            return dot_panels_of<Dot256<PanelIq4Xs>>;
         case WeightType::q8_0:
-            return dot_panels_of_q8_0;
+            return dot_panels_of<DotQ8>;
         default:
             return nullptr;
     }

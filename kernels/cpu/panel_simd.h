@@ -31,6 +31,7 @@ inline void sums_of_32(const std::int16_t* sums, std::int16_t* out) {
 #if defined(PANTHEON_ISA_AVX512)
 
 constexpr int kPanelRows = 16;
+constexpr int kPanelColumns = 8;  // a pass: what the registers hold
 using Bytes = __m512i;
 using Ints = __m512i;
 using Floats = __m512;
@@ -155,6 +156,7 @@ inline void keep_in_register(Ints&) {}
 #else
 
 constexpr int kPanelRows = 8;
+constexpr int kPanelColumns = 4;
 using Bytes = __m256i;
 using Ints = __m256i;
 using Floats = __m256;
