@@ -31,7 +31,7 @@ class HostExecutor final : public Executor {
           exec_(team_),
           slots_(state_shape(weights_->config(), config.kv), config.n_slots, config.n_ctx,
                  config.kv.overflow == KvOverflow::slide ? std::optional(config.kv.sink) : std::nullopt),
-          forward_(weights_, ops_for(config.backend), slots_, exec_) {}
+          forward_(weights_, ops_for(config.backend), slots_, exec_, nullptr, config.profile) {}
 
     Status bind(SlotId slot) override { return slots_.bind(slot); }
     Status restore(SlotId slot, const Checkpoint& from) override { return slots_.restore(slot, from); }

@@ -17,6 +17,7 @@
 namespace pantheon::model {
 
 class Weights;          // model/qwen35moe/weights.h
+struct StepProfile;     // model/qwen35moe/step_profile.h
 class CheckpointCodec;  // model/state/checkpoint_codec.h
 
 enum class Backend {
@@ -51,6 +52,8 @@ struct ExecutorConfig {
     int n_ctx = 4096;  // KV rows a slot may hold
     KvSettings kv;
     Repack repack = Repack::none;  // cpu only, made before create() returns; what it takes: repack_bytes()
+    StepProfile* profile =
+        nullptr;  // where steps note their times (step_profile.h); must outlive the executor
 };
 
 enum class WantLogits { none, last, all };

@@ -56,14 +56,16 @@ inline void exp_minus(const float* x, float shift, float* y, std::int64_t n) {
         store_some(y + i, exp(load_some(x + i, n - i) - set1(shift)), n - i);
 }
 
-inline void moe_combine(const float* routed, const float* weights, int n_used, const float* shared,
-                        float gate, float* y, std::int64_t n) {
+inline void moe_combine(const float* routed, std::int64_t stride, const float* weights, int n_used,
+                        const float* shared, float gate, const float* base, float* y, std::int64_t n) {
     const F8 shared_weight = sigmoid(set1(gate));
     for (std::int64_t i = 0; i < n; i += 8) {
         F8 total = zero8();
         for (int j = 0; j < n_used; ++j)
-            total = fma(set1(weights[j]), load_some(routed + j * n + i, n - i), total);
-        store_some(y + i, fma(shared_weight, load_some(shared + i, n - i), total), n - i);
+            total = fma(set1(weights[j]), load_some(routed + j * stride + i, n - i), total);
+        total = fma(shared_weight, load_some(shared + i, n - i), total);
+        if (base) total = load_some(base + i, n - i) + total;
+        store_some(y + i, total, n - i);
     }
 }
 
@@ -78,12 +80,12 @@ inline void causal_conv_4(const ConvChannels& channels, std::int64_t c) {
     const F8 w0 = load(taps[0]), w1 = load(taps[1]), w2 = load(taps[2]), w3 = load(taps[3]);
     F8 x0 = load(history[0]), x1 = load(history[1]), x2 = load(history[2]);
     for (int t = 0; t < channels.n_rows; ++t) {
-        const F8 x3 = load(channels.u + t * channels.n_channels + c);
+        const F8 x3 = load(channels.u + t * channels.u_stride + c);
         F8 total = fma(w0, x0, zero8());
         total = fma(w1, x1, total);
         total = fma(w2, x2, total);
         total = fma(w3, x3, total);
-        store(channels.y + t * channels.n_channels + c, silu(total));
+        store(channels.y + t * channels.y_stride + c, silu(total));
         x0 = x1, x1 = x2, x2 = x3;
     }
     store(history[0], x0), store(history[1], x1), store(history[2], x2);
@@ -108,10 +110,10 @@ inline void causal_conv(const ConvChannels& channels) {
                 const int age = t + j - n_state;  // row of the run, or negative: a stored input
                 if (age < 0)
                     for (std::int64_t i = 0; i < n; ++i) history[i] = state[i * n_state + t + j];
-                const float* input = age < 0 ? history : channels.u + age * channels.n_channels + c;
+                const float* input = age < 0 ? history : channels.u + age * channels.u_stride + c;
                 total = fma(load_some(taps, n), load_some(input, n), total);
             }
-            store_some(channels.y + t * channels.n_channels + c, silu(total), n);
+            store_some(channels.y + t * channels.y_stride + c, silu(total), n);
         }
         // Ascending: entry j is replaced by a later one, so none is read after it was overwritten.
         for (std::int64_t i = 0; i < n; ++i)
@@ -119,7 +121,7 @@ inline void causal_conv(const ConvChannels& channels) {
                 const int from = channels.n_rows + j;
                 state[i * n_state + j] = from < n_state
                                              ? state[i * n_state + from]
-                                             : channels.u[(from - n_state) * channels.n_channels + c + i];
+                                             : channels.u[(from - n_state) * channels.u_stride + c + i];
             }
     }
 }

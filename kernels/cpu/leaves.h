@@ -32,7 +32,7 @@ using DotRows = void(const std::byte* w, std::int64_t row_bytes, int n_rows, std
 
 /// The same results from packed panels (kernels/linear/weight_panels.h), for n_rows ≥ 1 rows in consecutive
 /// panels and 1 … kMaxPanelColumns columns; the same bits as DotRows.
-constexpr int kMaxPanelColumns = 4;
+constexpr int kMaxPanelColumns = 8;
 using DotPanels = void(const std::byte* panels, const PanelLayout& layout, std::int64_t n_rows,
                        const Column* columns, int n_columns, float* const* y);
 
@@ -41,17 +41,23 @@ using DotPanels = void(const std::byte* panels, const PanelLayout& layout, std::
 /// block of 32 is 3 % larger.) A block of (almost) zeros has d = 0; one with a value that is not finite, NaN.
 using Quantise = void(const float* x, std::int64_t n, std::int8_t* q, std::int16_t* sums, float* d);
 
-/// A few state rows of one head over a run of tokens; see gated_delta_rule.h.
+/// What a token brings to all state rows of a V head.
+struct DeltaRuleToken {
+    float decay, beta;
+    float kq;  // k · q of its K head
+};
+
+/// Up to kMaxRows state rows of one head over a run of tokens; see gated_delta_rule.h.
 struct DeltaRuleSlice {
+    static constexpr int kMaxRows = 16;
     float* state;  // [n_rows, head_dim]
     int n_rows, head_dim, n_tokens;
-    const float *q, *k;        // of token 0
-    const float* v;            // of token 0 and the first row
-    std::int64_t qkv_stride;   // floats between tokens
-    const float *g, *beta;     // of token 0
-    std::int64_t gate_stride;  // floats between tokens
-    float* y;                  // of token 0 and the first row
-    std::int64_t y_stride;     // floats between tokens
+    const float *q, *k;       // of token 0
+    const float* v;           // of token 0 and the first row
+    std::int64_t qkv_stride;  // floats between tokens
+    const DeltaRuleToken* tokens;
+    float* y;               // of token 0 and the first row
+    std::int64_t y_stride;  // floats between tokens
 };
 
 constexpr int kAttentionTileRows = 16;  // of K that are unpacked at once
@@ -78,14 +84,14 @@ struct QueryQuad {
     int n_rows;           // of the page at hand: it reads the first ones of the stretches
 };
 
-/// Channels [0, n) of a causal convolution; see causal_conv.h. Rows of u and y are n_channels floats apart.
+/// Channels [0, n) of a causal convolution; see causal_conv.h.
 struct ConvChannels {
     std::int64_t n;
     const float* u;
     const float* w;
     float* state;
     float* y;
-    std::int64_t n_channels;
+    std::int64_t u_stride, y_stride;  // floats between rows
     int n_rows, d_conv;
 };
 
@@ -103,10 +109,15 @@ struct Leaves {
     void (*rotate)(float* x, const float* cosine, const float* sine, int n_pairs);
     /// y[i] = exp(x[i] − shift)
     void (*exp_minus)(const float* x, float shift, float* y, std::int64_t n);
-    /// y[i] = Σ_j weights[j] · routed[j][i] + sigmoid(gate) · shared[i], rows of routed n floats apart
-    void (*moe_combine)(const float* routed, const float* weights, int n_used, const float* shared,
-                        float gate, float* y, std::int64_t n);
+    /// y[i] = base[i] + (Σ_j weights[j] · routed[j][i] + sigmoid(gate) · shared[i]), or without base if that
+    /// is null; rows of routed stride floats apart. y may be base.
+    void (*moe_combine)(const float* routed, std::int64_t stride, const float* weights, int n_used,
+                        const float* shared, float gate, const float* base, float* y, std::int64_t n);
     void (*causal_conv)(const ConvChannels& channels);
+    /// exp(g) and k · q of n tokens; g, beta gate_stride and q, k stride floats apart.
+    void (*delta_rule_tokens)(const float* q, const float* k, std::int64_t stride, int head_dim,
+                              const float* g, const float* beta, std::int64_t gate_stride, int n,
+                              DeltaRuleToken* tokens);
     void (*delta_rule)(const DeltaRuleSlice& slice);
     /// Takes up the rows of one page, all stretches together at most kKvPageRows. What becomes of a quad does
     /// not depend on the others. tile: attention_tile_floats

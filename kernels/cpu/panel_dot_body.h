@@ -1,8 +1,9 @@
-// Products of packed panels with a few columns, one panel and up to four columns a pass: eight columns, or
-// two panels that share their broadcasts, were no faster, the multiplications of bytes being the bound
-// already. A panel's rows are the lanes, so there are no sums across lanes, and a group of weights is
-// unpacked once for all columns. The results have the bits of the row kernels: integer sums are exact, and
-// blocks are added by the same chain of fused multiply-adds.
+// Products of packed panels with a few columns, one panel and up to four columns a pass, eight with the
+// registers of AVX-512: from the caches that is no faster, the multiplications of bytes being the bound
+// already, but weights that come from memory then arrive while they are used. A panel's rows are the lanes,
+// so there are no sums across lanes, and a group of weights is unpacked once for all columns. The results
+// have the bits of the row kernels: integer sums are exact, and blocks are added by the same chain of fused
+// multiply-adds.
 #pragma once
 
 #include "kernels/cpu/leaves.h"
@@ -64,16 +65,19 @@ struct BlockSum {
         else
             return unsigned_pair(scales + 2 * kR * i);
     }
-    inline __attribute__((always_inline)) void add_group(const std::byte* body, int g, const Column* columns,
-                                                         std::int64_t first) {
+    void scales_of_group(int g, Ints* scale) const {
         const ScalePair scales_of_two = pair(Type::kScalesPerGroup == 2 ? g : g / 2);
-        Ints scale[2];
         if constexpr (Type::kScalesPerGroup == 2) {
             scale[0] = even_scale(scales_of_two);
             scale[1] = odd_scale(scales_of_two);
         } else {
             scale[0] = g % 2 == 0 ? even_scale(scales_of_two) : odd_scale(scales_of_two);
         }
+    }
+    inline __attribute__((always_inline)) void add_group(const std::byte* body, int g, const Column* columns,
+                                                         std::int64_t first) {
+        Ints scale[2];
+        scales_of_group(g, scale);
         GroupSum<Type, n_columns> sum;
         for (int c = 0; c < n_columns; ++c) sum.a[c] = columns[c].q + first + 32 * g;
         const typename Type::Group group(body);
@@ -133,6 +137,80 @@ inline void dot_panel_256(const std::byte* panel, const PanelLayout& layout, con
     }
 }
 
+#if !defined(PANTHEON_ISA_AVX512)
+
+/// One group of 32 of two panels: a broadcast of activations serves both.
+template <class Type, int n_columns>
+struct TwoGroupSum {
+    const std::int8_t* a[n_columns];
+    Ints sums[2][n_columns];
+
+    template <int i>
+    inline __attribute__((always_inline)) void add_pair(const typename Type::Group* groups,
+                                                        const Ints (*scale)[2],
+                                                        BlockSum<Type, n_columns>* blocks) {
+        constexpr int kPairs = Type::kPairsPerSum;
+        Bytes even[2], odd[2];
+        groups[0].template pair<i>(even[0], odd[0]);
+        groups[1].template pair<i>(even[1], odd[1]);
+#pragma GCC unroll 4
+        for (int c = 0; c < n_columns; ++c) {
+            const std::int8_t* at = a[c] + 8 * i;
+            const Bytes first = broadcast_four(at);
+            for (int p = 0; p < 2; ++p)
+                sums[p][c] = add_products(i % kPairs == 0 ? zero_ints() : sums[p][c], even[p], first);
+            const Bytes second = broadcast_four(at + 4);
+            for (int p = 0; p < 2; ++p) {
+                sums[p][c] = add_products(sums[p][c], odd[p], second);
+                keep_in_register(sums[p][c]);
+            }
+        }
+        if constexpr ((i + 1) % kPairs == 0)
+            for (int p = 0; p < 2; ++p) {
+                const Ints& weight = scale[p][Type::kScalesPerGroup == 2 ? i / 2 : 0];
+#pragma GCC unroll 4
+                for (int c = 0; c < n_columns; ++c)
+                    blocks[p].totals[c] = add_ints(blocks[p].totals[c], weighed(sums[p][c], weight));
+            }
+    }
+};
+
+/// Two panels one after the other, unsigned types in blocks of 256; y of the first, then of the second. With
+/// one or two columns a tenth faster than one panel at a time; with four the registers do not suffice.
+template <class Type, int n_columns>
+inline void dot_two_panels_256(const std::byte* panels, const PanelLayout& layout, const Column* columns,
+                               Floats* y) {
+    constexpr int kGroupBytes = Type::kBodyVectors * 4 * kR;
+    constexpr int kHeadBytes = (Type::kHeadBytes + 3) / 4 * 4 * kR;
+    const std::byte* panel[2] = {panels, panels + layout.bytes};
+    for (int i = 0; i < 2 * n_columns; ++i) y[i] = zero_floats();
+    for (std::int64_t b = 0; b < layout.n_blocks; ++b) {
+        BlockSum<Type, n_columns> blocks[2];
+        for (int p = 0; p < 2; ++p) blocks[p].start(panel[p]);
+        const std::byte* body[2] = {panel[0] + kHeadBytes, panel[1] + kHeadBytes};
+#pragma GCC unroll 1
+        for (int g = 0; g < 8; ++g) {
+            Ints scale[2][2];
+            for (int p = 0; p < 2; ++p) blocks[p].scales_of_group(g, scale[p]);
+            TwoGroupSum<Type, n_columns> sum;
+            for (int c = 0; c < n_columns; ++c) sum.a[c] = columns[c].q + 256 * b + 32 * g;
+            const typename Type::Group groups[2] = {typename Type::Group(body[0]),
+                                                    typename Type::Group(body[1])};
+            sum.template add_pair<0>(groups, scale, blocks);
+            sum.template add_pair<1>(groups, scale, blocks);
+            sum.template add_pair<2>(groups, scale, blocks);
+            sum.template add_pair<3>(groups, scale, blocks);
+            for (int p = 0; p < 2; ++p) body[p] += kGroupBytes;
+        }
+        for (int p = 0; p < 2; ++p) {
+            blocks[p].finish(panel[p], b, columns, y + p * n_columns);
+            panel[p] = body[p];
+        }
+    }
+}
+
+#endif
+
 /// Q8_0: blocks of 32 signed bytes.
 template <int n_columns>
 inline void dot_panel_q8_0(const std::byte* panel, const PanelLayout& layout, const Column* columns,
@@ -169,79 +247,92 @@ inline void dot_panel_q8_0(const std::byte* panel, const PanelLayout& layout, co
     }
 }
 
-/// All panels with one count of columns; dot does one panel.
-template <int n_columns, class Dot>
-inline void dot_all_panels(const Dot& dot, const std::byte* panels, const PanelLayout& layout,
-                           std::int64_t n_rows, float* const* y) {
-    Floats results[n_columns];
-    for (std::int64_t first = 0; first < n_rows; first += kR, panels += layout.bytes) {
-        dot(panels, results);
-        const int n = n_rows - first < kR ? static_cast<int>(n_rows - first) : kR;
-        for (int c = 0; c < n_columns; ++c) store_floats(y[c] + first, results[c], n);
+/// How one type's panels are multiplied: run<n_panels, n_columns>(panels, layout, columns, y), n_panels up to
+/// kPanels and n_columns up to kPanelColumns; y has the columns of the first panel first.
+template <class Type>
+struct Dot256 {
+#if defined(PANTHEON_ISA_AVX512)
+    static constexpr int kPanels = 1;
+#else
+    static constexpr int kPanels =
+        Type::kIsSigned ? 1 : 2;  // what the sign trick needs is made for each panel
+#endif
+    template <int n_panels, int n_columns>
+    static void run(const std::byte* panels, const PanelLayout& layout, const Column* columns, Floats* y) {
+#if !defined(PANTHEON_ISA_AVX512)
+        if constexpr (n_panels == 2) return dot_two_panels_256<Type, n_columns>(panels, layout, columns, y);
+#endif
+        dot_panel_256<Type, n_columns>(panels, layout, columns, y);
+    }
+};
+struct DotQ8 {
+    static constexpr int kPanels = 1;
+    template <int n_panels, int n_columns>
+    static void run(const std::byte* panel, const PanelLayout& layout, const Column* columns, Floats* y) {
+        dot_panel_q8_0<n_columns>(panel, layout, columns, y);
+    }
+};
+
+/// n_columns ≥ 1 columns of some panels in one pass, results to y; n_rows: how many rows are wanted.
+template <class Dot, int n_panels, int n_columns>
+inline void dot_pass(const std::byte* panels, const PanelLayout& layout, std::int64_t n_rows,
+                     const Column* columns, float* const* y, std::int64_t first) {
+    Floats results[n_panels * n_columns];
+    Dot::template run<n_panels, n_columns>(panels, layout, columns, results);
+    for (int p = 0; p < n_panels; ++p) {
+        const std::int64_t rows_left = n_rows - p * kR;
+        const int n = rows_left < kR ? static_cast<int>(rows_left) : kR;
+        for (int c = 0; c < n_columns; ++c)
+            store_floats(y[c] + first + p * kR, results[p * n_columns + c], n);
     }
 }
 
-template <class Type, int n_columns>
-inline void dot_panels_256(const std::byte* panels, const PanelLayout& layout, std::int64_t n_rows,
-                           const Column* columns, float* const* y) {
-    dot_all_panels<n_columns>(
-        [&](const std::byte* panel, Floats* results) {
-            dot_panel_256<Type, n_columns>(panel, layout, columns, results);
-        },
-        panels, layout, n_rows, y);
-}
-template <int n_columns>
-inline void dot_panels_q8_0(const std::byte* panels, const PanelLayout& layout, std::int64_t n_rows,
-                            const Column* columns, float* const* y) {
-    dot_all_panels<n_columns>(
-        [&](const std::byte* panel, Floats* results) {
-            dot_panel_q8_0<n_columns>(panel, layout, columns, results);
-        },
-        panels, layout, n_rows, y);
-}
-
-template <class Type>
+/// Panel after panel; each is in the first cache after the first pass of its columns.
+template <class Dot>
 inline void dot_panels_of(const std::byte* panels, const PanelLayout& layout, std::int64_t n_rows,
                           const Column* columns, int n_columns, float* const* y) {
-    switch (n_columns) {
-        case 1:
-            return dot_panels_256<Type, 1>(panels, layout, n_rows, columns, y);
-        case 2:
-            return dot_panels_256<Type, 2>(panels, layout, n_rows, columns, y);
-        case 3:
-            return dot_panels_256<Type, 3>(panels, layout, n_rows, columns, y);
-        default:
-            return dot_panels_256<Type, 4>(panels, layout, n_rows, columns, y);
-    }
-}
-inline void dot_panels_of_q8_0(const std::byte* panels, const PanelLayout& layout, std::int64_t n_rows,
-                               const Column* columns, int n_columns, float* const* y) {
-    switch (n_columns) {
-        case 1:
-            return dot_panels_q8_0<1>(panels, layout, n_rows, columns, y);
-        case 2:
-            return dot_panels_q8_0<2>(panels, layout, n_rows, columns, y);
-        case 3:
-            return dot_panels_q8_0<3>(panels, layout, n_rows, columns, y);
-        default:
-            return dot_panels_q8_0<4>(panels, layout, n_rows, columns, y);
-    }
+    std::int64_t first = 0;
+    if constexpr (Dot::kPanels == 2)
+        if (n_columns <= 2)
+            for (; n_rows - first > kR; first += 2 * kR, panels += 2 * layout.bytes) {
+                if (n_columns == 1)
+                    dot_pass<Dot, 2, 1>(panels, layout, n_rows - first, columns, y, first);
+                else
+                    dot_pass<Dot, 2, 2>(panels, layout, n_rows - first, columns, y, first);
+            }
+    for (; first < n_rows; first += kR, panels += layout.bytes)
+        for (int done = 0; done < n_columns;) {
+            const int left = n_columns - done;
+            const Column* at = columns + done;
+            float* const* out = y + done;
+            if (left >= kPanelColumns)
+                dot_pass<Dot, 1, kPanelColumns>(panels, layout, n_rows - first, at, out, first);
+            else if (left >= 4)
+                dot_pass<Dot, 1, 4>(panels, layout, n_rows - first, at, out, first);
+            else if (left == 3)
+                dot_pass<Dot, 1, 3>(panels, layout, n_rows - first, at, out, first);
+            else if (left == 2)
+                dot_pass<Dot, 1, 2>(panels, layout, n_rows - first, at, out, first);
+            else
+                dot_pass<Dot, 1, 1>(panels, layout, n_rows - first, at, out, first);
+            done += left >= kPanelColumns ? kPanelColumns : left < 4 ? left : 4;
+        }
 }
 
 inline DotPanels* panel_kernel(WeightType type) {
     switch (type) {
         case WeightType::q3_k:
-            return dot_panels_of<PanelQ3K>;
+            return dot_panels_of<Dot256<PanelQ3K>>;
         case WeightType::q4_k:
-            return dot_panels_of<PanelQ4K>;
+            return dot_panels_of<Dot256<PanelQ4K>>;
         case WeightType::q5_k:
-            return dot_panels_of<PanelQ5K>;
+            return dot_panels_of<Dot256<PanelQ5K>>;
         case WeightType::q6_k:
-            return dot_panels_of<PanelQ6K>;
+            return dot_panels_of<Dot256<PanelQ6K>>;
         case WeightType::iq4_xs:
-            return dot_panels_of<PanelIq4Xs>;
+            return dot_panels_of<Dot256<PanelIq4Xs>>;
         case WeightType::q8_0:
-            return dot_panels_of_q8_0;
+            return dot_panels_of<DotQ8>;
         default:
             return nullptr;
     }

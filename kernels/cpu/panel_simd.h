@@ -31,6 +31,7 @@ inline void sums_of_32(const std::int16_t* sums, std::int16_t* out) {
 #if defined(PANTHEON_ISA_AVX512)
 
 constexpr int kPanelRows = 16;
+constexpr int kPanelColumns = 8;  // a pass: what the registers hold
 using Bytes = __m512i;
 using Ints = __m512i;
 using Floats = __m512;
@@ -155,6 +156,7 @@ inline void keep_in_register(Ints&) {}
 #else
 
 constexpr int kPanelRows = 8;
+constexpr int kPanelColumns = 4;
 using Bytes = __m256i;
 using Ints = __m256i;
 using Floats = __m256;
@@ -230,8 +232,15 @@ inline Ints add_pair_product(Ints total, ScalePair pair, std::int32_t two_sums) 
 
 /// Sums of products are 16 bits wide: the caller weighs them before they can overflow.
 constexpr bool kHasWideSums = false;
+inline Ints add_products(Ints sums, Bytes w, Bytes activations) {
+    return _mm256_add_epi16(sums, _mm256_maddubs_epi16(w, activations));
+}
 inline Ints add_products(Ints sums, Bytes w, std::int32_t four) {
-    return _mm256_add_epi16(sums, _mm256_maddubs_epi16(w, _mm256_set1_epi32(four)));
+    return add_products(sums, w, _mm256_set1_epi32(four));
+}
+/// Four activations in every lane.
+inline Bytes broadcast_four(const std::int8_t* a) {
+    return _mm256_set1_epi32(four_at(a));
 }
 /// The products of signed weights: the sign moves to the activation, which is never −128.
 inline Ints signed_products(Bytes w, std::int32_t four) {

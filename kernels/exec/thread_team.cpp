@@ -24,6 +24,10 @@ inline void cpu_relax() {
 #endif
 }
 
+double seconds_since(std::chrono::steady_clock::time_point from) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+}
+
 /// One place where threads wait for a condition that others make true. The waiter announces itself before it
 /// looks at the condition a last time, the signaller changes the condition before it looks for waiters; both
 /// are sequentially consistent, so at least one of them sees the other and no wake-up is lost.
@@ -63,6 +67,7 @@ class WaitPoint {
 
 struct ThreadTeam::Impl {
     explicit Impl(int n) {
+        busy.resize(static_cast<std::size_t>(n));
         workers.reserve(static_cast<std::size_t>(n - 1));
         try {
             for (int thread = 1; thread < n; ++thread) workers.emplace_back([this, thread] { work(thread); });
@@ -84,11 +89,24 @@ struct ThreadTeam::Impl {
         for (std::uint64_t seen = 0;; ++seen) {
             start.wait([&] { return round.load() != seen; });
             if (is_stopping) return;
-            fn(context, thread);
+            call(thread);
             if (n_working.fetch_sub(1) == 1) finish.signal();
         }
     }
 
+    /// Between the barriers; meter and busy are the leader's outside of them.
+    void call(int thread) {
+        if (!meter) return fn(context, thread);
+        const auto from = std::chrono::steady_clock::now();
+        fn(context, thread);
+        busy[static_cast<std::size_t>(thread)].seconds = seconds_since(from);
+    }
+
+    struct alignas(128) Busy {
+        double seconds = 0;
+    };
+    std::vector<Busy> busy;  // of the last round, by thread
+    TeamMeter* meter = nullptr;
     std::vector<std::thread> workers;
     WaitPoint start;
     WaitPoint finish;
@@ -112,15 +130,24 @@ int ThreadTeam::n_threads() const {
 
 void ThreadTeam::run(void (*fn)(void* context, int thread), void* context) {
     Impl& team = *impl_;
+    const auto from = team.meter ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point{};
+    team.fn = fn;
+    team.context = context;
     if (!team.workers.empty()) {
-        team.fn = fn;
-        team.context = context;
         team.n_working.store(static_cast<int>(team.workers.size()));
         team.round.fetch_add(1);
         team.start.signal();
     }
-    fn(context, 0);
+    team.call(0);
     if (!team.workers.empty()) team.finish.wait([&] { return team.n_working.load() == 0; });
+    if (!team.meter) return;
+    ++team.meter->n_rounds;
+    team.meter->round_seconds += seconds_since(from);
+    for (const Impl::Busy& busy : team.busy) team.meter->busy_seconds += busy.seconds;
+}
+
+void ThreadTeam::set_meter(TeamMeter* meter) {
+    impl_->meter = meter;
 }
 
 void ThreadTeam::run_ranges(std::int64_t n, std::int64_t grain, RangeFn fn, void* context) {

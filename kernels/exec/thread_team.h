@@ -8,6 +8,13 @@
 
 namespace pantheon::kernels {
 
+/// What a team has done; sums.
+struct TeamMeter {
+    std::int64_t n_rounds = 0;  // calls of all threads, each of which ends in a barrier
+    double round_seconds = 0;   // of wall from call to barrier
+    double busy_seconds = 0;    // of all threads inside their functions
+};
+
 class ThreadTeam {
   public:
     /// n_threads ≥ 1 counts the caller, which works too: n_threads − 1 threads are started.
@@ -21,6 +28,9 @@ class ThreadTeam {
     /// Calls fn(context, thread) once on each thread, thread in 0 … n_threads − 1, and returns when all have
     /// returned. One caller at a time. fn must not throw and must not call run() again.
     void run(void (*fn)(void* context, int thread), void* context);
+
+    /// Counts into meter from now on, until it is set to null. Not while the team runs.
+    void set_meter(TeamMeter* meter);
 
     /// Splits [0, n) into items that threads take in grains of `grain`; body(begin, end) for each, or
     /// body(thread, begin, end) for a body that uses per-thread scratch. The split never changes what is

@@ -11,8 +11,8 @@ void causal_conv_cpu(Exec& exec, const ConvRun* runs, int n_runs, const float* u
         const std::int64_t first = static_cast<std::int64_t>(run.first_row) * n_channels;
         exec.team().parallel_for(n_channels, 512, [&](std::int64_t begin, std::int64_t end) {
             leaves.causal_conv({end - begin, u + first + begin, w + begin * d_conv,
-                                run.state + begin * (d_conv - 1), y + first + begin, n_channels, run.n_rows,
-                                d_conv});
+                                run.state + begin * (d_conv - 1), y + first + begin, n_channels, n_channels,
+                                run.n_rows, d_conv});
         });
     }
 }

@@ -8,7 +8,8 @@ namespace pantheon::kernels {
 namespace {
 
 // State rows that one thread carries over all tokens of a run: 16 rows of 128 values stay in the first cache.
-constexpr int kRowsPerItem = 16;
+constexpr int kRowsPerItem = DeltaRuleSlice::kMaxRows;
+constexpr int kTokensAtOnce = 64;
 
 }  // namespace
 
@@ -25,23 +26,26 @@ void gated_delta_rule_cpu(Exec& exec, const GdnRun* runs, int n_runs, const GdnI
             // Interleaved pairing. Blocked pairing, v_head / (n_head_v / n_head_k), gives fluent but wrong
             // text.
             const int k_head = v_head % in.n_head_k;
-            const std::int64_t token = run.first_row * in.qkv_stride;
-            const std::int64_t gate = static_cast<std::int64_t>(run.first_row) * in.n_head_v + v_head;
-            DeltaRuleSlice slice;
-            slice.state = run.state.row(v_head, first);
-            slice.n_rows = std::min(kRowsPerItem, d - first);
-            slice.head_dim = d;
-            slice.n_tokens = run.n_rows;
-            slice.q = in.q + token + static_cast<std::int64_t>(k_head) * d;
-            slice.k = in.k + token + static_cast<std::int64_t>(k_head) * d;
-            slice.v = in.v + token + static_cast<std::int64_t>(v_head) * d + first;
-            slice.qkv_stride = in.qkv_stride;
-            slice.g = in.g + gate;
-            slice.beta = in.beta + gate;
-            slice.gate_stride = in.n_head_v;
-            slice.y = y + gate * d + first;
-            slice.y_stride = static_cast<std::int64_t>(in.n_head_v) * d;
-            leaves.delta_rule(slice);
+            DeltaRuleToken tokens[kTokensAtOnce];
+            for (int t = 0; t < run.n_rows; t += kTokensAtOnce) {
+                const std::int64_t token = (run.first_row + t) * in.qkv_stride;
+                const std::int64_t gate = static_cast<std::int64_t>(run.first_row + t) * in.n_head_v + v_head;
+                DeltaRuleSlice slice;
+                slice.state = run.state.row(v_head, first);
+                slice.n_rows = std::min(kRowsPerItem, d - first);
+                slice.head_dim = d;
+                slice.n_tokens = std::min(kTokensAtOnce, run.n_rows - t);
+                slice.q = in.q + token + static_cast<std::int64_t>(k_head) * d;
+                slice.k = in.k + token + static_cast<std::int64_t>(k_head) * d;
+                slice.v = in.v + token + static_cast<std::int64_t>(v_head) * d + first;
+                slice.qkv_stride = in.qkv_stride;
+                slice.tokens = tokens;
+                slice.y = y + gate * d + first;
+                slice.y_stride = static_cast<std::int64_t>(in.n_head_v) * d;
+                leaves.delta_rule_tokens(slice.q, slice.k, in.qkv_stride, d, in.g + gate, in.beta + gate,
+                                         in.n_head_v, slice.n_tokens, tokens);
+                leaves.delta_rule(slice);
+            }
         }
     });
 }

@@ -14,4 +14,7 @@ using GdnGates = void(Exec& exec, const float* b, const float* alpha, const floa
                       float* beta, float* g, int n_tokens, int n_head_v);
 GdnGates gdn_gates_ref, gdn_gates_cpu;
 
+/// One head of one token, as cpu computes it.
+void gdn_gates_of_head_cpu(float b, float alpha, float a, float dt, float& beta, float& g);
+
 }  // namespace pantheon::kernels

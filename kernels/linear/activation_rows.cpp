@@ -44,19 +44,29 @@ ActivationRows::ActivationRows(const float* x, std::int64_t n_in, int n_rows, st
 }
 
 const QuantisedRows& ActivationRows::quantised(Exec& exec, int width) {
+    if (width == 256 ? has_wide_ : has_narrow_) return width == 256 ? wide_ : narrow_;
+    const QuantisedRows& rows = to_be_quantised(width);
+    exec.team().parallel_for(n_rows_, 4, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t r = begin; r < end; ++r) quantise_part(exec.isa(), rows, r, 0, n_in_);
+    });
+    return rows;
+}
+
+const QuantisedRows& ActivationRows::to_be_quantised(int width) {
     assert((width == 256 || width == 32) && n_in_ % width == 0);
     const QuantisedRows& rows = width == 256 ? wide_ : narrow_;
-    bool& is_done = width == 256 ? has_wide_ : has_narrow_;
-    if (is_done) return rows;
     assert(rows.data && "no storage was given");
-    const Leaves& leaves = cpu_leaves(exec.isa());
-    Quantise* quantise = width == 256 ? leaves.quantise_256 : leaves.quantise_32;
-    exec.team().parallel_for(n_rows_, 4, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t r = begin; r < end; ++r)
-            quantise(row(r), n_in_, rows.q(r), rows.sums(r), rows.d(r));
-    });
-    is_done = true;
+    (width == 256 ? has_wide_ : has_narrow_) = true;
     return rows;
+}
+
+void ActivationRows::quantise_part(CpuIsa isa, const QuantisedRows& form, std::int64_t row,
+                                   std::int64_t first, std::int64_t n) const {
+    const Leaves& leaves = cpu_leaves(isa);
+    Quantise* quantise = form.width == 256 ? leaves.quantise_256 : leaves.quantise_32;
+    const std::int64_t sum_width = form.width == 256 ? 16 : 32;
+    quantise(this->row(row) + first, n, form.q(row) + first, form.sums(row) + first / sum_width,
+             form.d(row) + first / form.width);
 }
 
 }  // namespace pantheon::kernels

@@ -44,6 +44,13 @@ class ActivationRows {
     /// The rows in blocks of width 256 or 32, which must divide n_in.
     const QuantisedRows& quantised(Exec& exec, int width);
 
+    /// For whoever writes the f32 rows: the form of this width counts as computed from now on, and the writer
+    /// calls quantise_part for every block as soon as its values are there.
+    const QuantisedRows& to_be_quantised(int width);
+    /// Values [first, first + n) of a row, whole blocks. Different blocks may be quantised at the same time.
+    void quantise_part(CpuIsa isa, const QuantisedRows& form, std::int64_t row, std::int64_t first,
+                       std::int64_t n) const;
+
   private:
     const float* x_;
     std::int64_t n_in_;

@@ -19,6 +19,20 @@ namespace pantheon::kernels {
 using Linear = void(Exec& exec, const WeightMatrix& w, ActivationRows& x, float* y);
 Linear linear_ref, linear_cpu;
 
+/// Several products of the same input.
+struct Product {
+    const WeightMatrix* w = nullptr;
+    float* y = nullptr;
+};
+constexpr int kMaxProducts = 4;
+/// Linear for each of up to kMaxProducts products; cpu: as one pass over all their rows.
+using LinearAll = void(Exec& exec, const Product* products, int n_products, ActivationRows& x);
+LinearAll linear_all_ref, linear_all_cpu;
+
+/// sum[r][o] ← sum[r][o] + y[r][o], y as Linear leaves it. Scratch: as Linear.
+using LinearAdd = void(Exec& exec, const WeightMatrix& w, ActivationRows& x, float* y, float* sum);
+LinearAdd linear_add_ref, linear_add_cpu;
+
 /// Per thread: one expanded weight row.
 inline std::size_t linear_scratch_bytes(std::int64_t n_in) {
     return static_cast<std::size_t>(n_in) * sizeof(float);

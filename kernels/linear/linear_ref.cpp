@@ -1,6 +1,7 @@
 #include "kernels/linear/linear.h"
 
 #include "kernels/exec/ref_math.h"
+#include "kernels/linear/add_rows.h"
 #include "kernels/quant/dequantize.h"
 
 namespace pantheon::kernels {
@@ -16,6 +17,15 @@ void linear_ref(Exec& exec, const WeightMatrix& w, ActivationRows& x, float* y) 
                 y[r * w.n_out + o] = static_cast<float>(ref::dot(row, x.row(r), w.n_in));
         }
     });
+}
+
+void linear_all_ref(Exec& exec, const Product* products, int n_products, ActivationRows& x) {
+    for (int i = 0; i < n_products; ++i) linear_ref(exec, *products[i].w, x, products[i].y);
+}
+
+void linear_add_ref(Exec& exec, const WeightMatrix& w, ActivationRows& x, float* y, float* sum) {
+    linear_ref(exec, w, x, y);
+    add_rows_ref(exec, sum, y, x.n_rows() * w.n_out);
 }
 
 }  // namespace pantheon::kernels

@@ -10,8 +10,8 @@ void moe_combine_cpu(Exec& exec, const float* routed, const float* weights, cons
     const Leaves& leaves = cpu_leaves(exec.isa());
     exec.team().parallel_for(n_rows, 4, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t r = begin; r < end; ++r)
-            leaves.moe_combine(routed + r * n_used * n, weights + r * n_used, n_used, shared + r * n,
-                               shared_gate[r], y + r * n, n);
+            leaves.moe_combine(routed + r * n_used * n, n, weights + r * n_used, n_used, shared + r * n,
+                               shared_gate[r], nullptr, y + r * n, n);
     });
 }
 

@@ -14,10 +14,11 @@ namespace {
 
 std::size_t scratch_bytes(const Weights& weights, int n_ctx) {
     const ModelConfig& config = weights.config();
-    return std::max({kernels::linear_scratch_bytes(weights.max_row_elems()),
-                     kernels::rope_scratch_bytes(config.rope_dim),
-                     kernels::attention_scratch_bytes(n_ctx, config.head_dim,
-                                                      config.n_head / std::max(1, config.n_head_kv))});
+    return std::max(
+        {kernels::linear_scratch_bytes(weights.max_row_elems()), kernels::rope_scratch_bytes(config.rope_dim),
+         kernels::gdn_heads_scratch_bytes(config.gdn_n_head_k, config.gdn_n_head_v, config.gdn_head_dim),
+         kernels::attention_scratch_bytes(n_ctx, config.head_dim,
+                                          config.n_head / std::max(1, config.n_head_kv))});
 }
 
 /// Moves the wanted rows to the front. They ascend, so no row is overwritten before it was moved.
@@ -62,8 +63,10 @@ StateShape state_shape(const ModelConfig& config, const KvSettings& kv) {
 }
 
 Forward::Forward(std::shared_ptr<const Weights> weights, const Ops& ops, SlotStore& slots,
-                 kernels::Exec& exec, StepProbe* probe)
-    : weights_(std::move(weights)), ops_(ops), slots_(slots), exec_(exec), probe_(probe) {}
+                 kernels::Exec& exec, StepProbe* probe, StepProfile* profile)
+    : weights_(std::move(weights)), ops_(ops), slots_(slots), exec_(exec), probe_(probe), profile_(profile) {
+    if (profile_) exec_.team().set_meter(&profile_->meter);
+}
 
 Status Forward::prepare(const StepBatch& batch) {
     try {
@@ -84,42 +87,54 @@ Status Forward::prepare(const StepBatch& batch) {
 
 StepLogits Forward::run(const StepBatch& batch) {
     const ModelConfig& config = weights_->config();
-    StepContext step{config, ops_, exec_, slots_, batch, work_, probe_};
+    StepContext step{config, ops_, exec_, slots_, batch, work_, probe_, profile_};
     const std::int64_t n_embd = config.n_embd;
     const int n_wanted = static_cast<int>(batch.wanted_rows.size());
     float* x = work_.x.data();
     float* h = work_.h.data();
-    float* mix = work_.mix.data();
 
     int n_rows = batch.n_rows();
-    ops_.embed_rows(exec_, weights_->token_embd(), batch.tokens.data(), x, n_rows);
+    {
+        const PhaseTimer timer(profile_, Phase::embedding);
+        ops_.embed_rows(exec_, weights_->token_embd(), batch.tokens.data(), x, n_rows);
+    }
+    const auto normalise = [&](Phase phase, std::span<const float> weight) {
+        const PhaseTimer timer(profile_, phase);
+        ops_.rms_norm(exec_, x, n_embd, weight.data(), h, n_rows, config.n_embd, config.rms_eps);
+    };
     int n_attention = 0;
     int n_gdn = 0;
     for (int i = 0; i < config.n_layer; ++i) {
         const LayerWeights& layer = weights_->layer(i);
-        ops_.rms_norm(exec_, x, n_embd, layer.mixer_norm.data(), h, n_rows, config.n_embd, config.rms_eps);
+        normalise(Phase::mixer_norm, layer.mixer_norm);
         kernels::ActivationRows mixer_in(h, n_embd, n_rows, work_.input_storage.data());
-        if (layer.kind == MixerKind::attention)
-            run_attention(step, layer.attention, n_attention++, mixer_in, mix);
-        else
-            run_gdn(step, layer.gdn, n_gdn++, mixer_in, mix);
-        ops_.add_rows(exec_, x, mix, n_rows * n_embd);
+        if (layer.kind == MixerKind::attention) {
+            const PhaseTimer timer(profile_, Phase::attention);
+            run_attention(step, layer.attention, n_attention++, mixer_in, work_.mix.data());
+            ops_.add_rows(exec_, x, work_.mix.data(), n_rows * n_embd);
+        } else {
+            run_gdn(step, layer.gdn, n_gdn++, mixer_in, x);
+        }
 
         // Every token has passed the last mixer; from here on only rows that want logits matter.
         if (i == config.n_layer - 1) {
             keep_rows(x, batch.wanted_rows, n_embd);
             n_rows = n_wanted;
         }
-        ops_.rms_norm(exec_, x, n_embd, layer.moe_norm.data(), h, n_rows, config.n_embd, config.rms_eps);
+        normalise(Phase::moe_norm, layer.moe_norm);
         kernels::ActivationRows moe_in(h, n_embd, n_rows, work_.input_storage.data());
-        run_moe(step, layer.moe, i, moe_in, mix);
-        ops_.add_rows(exec_, x, mix, n_rows * n_embd);
+        run_moe(step, layer.moe, i, moe_in, x);
         if (probe_) probe_->after_block(i, {x, static_cast<std::size_t>(n_rows * n_embd)});
     }
-    ops_.rms_norm(exec_, x, n_embd, weights_->output_norm().data(), h, n_rows, config.n_embd, config.rms_eps);
-    if (probe_) probe_->post_norm({h, static_cast<std::size_t>(n_rows * n_embd)});
-    kernels::ActivationRows head_in(h, n_embd, n_rows, work_.input_storage.data());
-    ops_.linear(exec_, weights_->head(), head_in, work_.logits.data());
+    {
+        const PhaseTimer timer(profile_, Phase::head);
+        ops_.rms_norm(exec_, x, n_embd, weights_->output_norm().data(), h, n_rows, config.n_embd,
+                      config.rms_eps);
+        if (probe_) probe_->post_norm({h, static_cast<std::size_t>(n_rows * n_embd)});
+        kernels::ActivationRows head_in(h, n_embd, n_rows, work_.input_storage.data());
+        ops_.linear(exec_, weights_->head(), head_in, work_.logits.data());
+    }
+    if (profile_) ++profile_->n_steps;
 
     for (const StepBatch::Run& run : batch.runs) slots_.commit(run.slot, run.n_rows);
     return {n_wanted, weights_->n_vocab(), work_.logits.data()};

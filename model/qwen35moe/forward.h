@@ -22,7 +22,7 @@ class Forward {
   public:
     /// slots and exec must outlive this object.
     Forward(std::shared_ptr<const Weights> weights, const Ops& ops, SlotStore& slots, kernels::Exec& exec,
-            StepProbe* probe = nullptr);
+            StepProbe* probe = nullptr, StepProfile* profile = nullptr);
 
     /// Other copies of the same weights, between two steps.
     void set_weights(std::shared_ptr<const Weights> weights) { weights_ = std::move(weights); }
@@ -39,6 +39,7 @@ class Forward {
     SlotStore& slots_;
     kernels::Exec& exec_;
     StepProbe* probe_;
+    StepProfile* profile_;
     Workspace work_;
 };
 

@@ -6,9 +6,9 @@
 
 namespace pantheon::model {
 
-/// out = GDN(h) for all rows of the step; advances the convolution and delta-rule states of their slots.
-/// h, out   f32 [n_rows, n_embd]    gdn_layer   counted among the GDN layers
+/// x ← x + GDN(h) for all rows of the step; advances the convolution and delta-rule states of their slots.
+/// h, x   f32 [n_rows, n_embd]    gdn_layer   counted among the GDN layers
 void run_gdn(StepContext& step, const GdnWeights& weights, int gdn_layer, kernels::ActivationRows& h,
-             float* out);
+             float* x);
 
 }  // namespace pantheon::model

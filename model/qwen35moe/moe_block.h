@@ -6,8 +6,8 @@
 
 namespace pantheon::model {
 
-/// out = MOE(y) for rows of the normalised residual stream.
-/// y, out   f32 [y.n_rows(), n_embd]    layer   the block's index, for the probe
-void run_moe(StepContext& step, const MoeWeights& weights, int layer, kernels::ActivationRows& y, float* out);
+/// x ← x + MOE(y) for rows of the normalised residual stream.
+/// y, x   f32 [y.n_rows(), n_embd]    layer   the block's index, for the probe
+void run_moe(StepContext& step, const MoeWeights& weights, int layer, kernels::ActivationRows& y, float* x);
 
 }  // namespace pantheon::model

@@ -8,17 +8,15 @@ namespace {
 using namespace kernels;
 
 constexpr Ops kRef = {
-    embed_rows_ref, rms_norm_ref,         linear_ref,         add_rows_ref,    rope_ref,
-    kv_append_ref,  attention_ref,        output_gate_ref,    causal_conv_ref, l2_norm_ref,
-    gdn_gates_ref,  gated_delta_rule_ref, gated_rms_norm_ref, router_ref,      expert_linear_ref,
-    swiglu_ref,     moe_combine_ref,
+    embed_rows_ref, rms_norm_ref, linear_ref,        linear_all_ref,    linear_add_ref,
+    add_rows_ref,   rope_ref,     kv_append_ref,     attention_ref,     output_gate_ref,
+    gdn_heads_ref,  router_ref,   expert_hidden_ref, expert_output_ref,
 };
 // embed_rows, add_rows and kv_append only copy, add once or round once: there is nothing to do differently.
 constexpr Ops kCpu = {
-    embed_rows_ref, rms_norm_cpu,         linear_cpu,         add_rows_ref,    rope_cpu,
-    kv_append_ref,  attention_cpu,        output_gate_cpu,    causal_conv_cpu, l2_norm_cpu,
-    gdn_gates_cpu,  gated_delta_rule_cpu, gated_rms_norm_cpu, router_cpu,      expert_linear_cpu,
-    swiglu_cpu,     moe_combine_cpu,
+    embed_rows_ref, rms_norm_cpu, linear_cpu,        linear_all_cpu,    linear_add_cpu,
+    add_rows_ref,   rope_cpu,     kv_append_ref,     attention_cpu,     output_gate_cpu,
+    gdn_heads_cpu,  router_cpu,   expert_hidden_cpu, expert_output_cpu,
 };
 
 struct OpName {
@@ -44,11 +42,10 @@ std::string isa_name(Backend backend) {
 
 std::vector<std::pair<std::string, std::string>> op_choices(Backend backend) {
     static constexpr OpName kOps[] = {
-        {"embed_rows", true},      {"rms_norm", false}, {"linear", false},        {"add_rows", true},
-        {"rope", false},           {"kv_append", true}, {"attention", false},     {"output_gate", false},
-        {"causal_conv", false},    {"l2_norm", false},  {"gdn_gates", false},     {"gated_delta_rule", false},
-        {"gated_rms_norm", false}, {"router", false},   {"expert_linear", false}, {"swiglu", false},
-        {"moe_combine", false},
+        {"embed_rows", true},     {"rms_norm", false},      {"linear", false},    {"linear_all", false},
+        {"linear_add", false},    {"add_rows", true},       {"rope", false},      {"kv_append", true},
+        {"attention", false},     {"output_gate", false},   {"gdn_heads", false}, {"router", false},
+        {"expert_hidden", false}, {"expert_output", false},
     };
     static_assert(std::size(kOps) * sizeof(void (*)()) == sizeof(Ops),
                   "an op without a name, or the reverse");

@@ -1,5 +1,7 @@
 #include "model/qwen35moe/step_context.h"
 
+#include <algorithm>
+
 namespace pantheon::model {
 namespace {
 
@@ -33,7 +35,6 @@ void Workspace::reserve(const ModelConfig& config, std::size_t n_rows, std::size
         rows_of(gdn.y, config.gdn_d_inner());
         rows_of(gdn.b, config.gdn_n_head_v);
         rows_of(gdn.alpha, config.gdn_n_head_v);
-        gdn.conv_runs.reserve(n_rows);
         gdn.runs.reserve(n_rows);
     }
     const std::size_t n_pairs = n_rows * static_cast<std::size_t>(config.n_expert_used);
@@ -43,11 +44,20 @@ void Workspace::reserve(const ModelConfig& config, std::size_t n_rows, std::size
     grow(moe.active, static_cast<std::size_t>(config.n_expert));
     grow(moe.begin, static_cast<std::size_t>(config.n_expert) + 1);
     grow(moe.pairs, n_pairs);
-    grow(moe.gate, n_pairs * static_cast<std::size_t>(config.n_ff_exp));
+    const int n_tasks =
+        kernels::max_expert_tasks(static_cast<int>(n_rows), config.n_expert_used, config.n_expert);
+    grow(moe.tasks, static_cast<std::size_t>(n_tasks));
+    const std::size_t n_counters =
+        kernels::expert_counters(n_tasks, config.n_embd, std::max(config.n_ff_exp, config.n_ff_shexp));
+    if (moe.n_counters < n_counters) {
+        moe.counters.reset(new std::atomic<std::int32_t>[n_counters]);
+        moe.n_counters = n_counters;
+    }
+    grow(moe.hidden, n_pairs * static_cast<std::size_t>(config.n_ff_exp));
     grow(moe.up, n_pairs * static_cast<std::size_t>(config.n_ff_exp));
     grow(moe.down, n_pairs * static_cast<std::size_t>(config.n_embd));
     rows_of(moe.shared_logit, 1);
-    rows_of(moe.shared_gate, config.n_ff_shexp);
+    rows_of(moe.shared_hidden, config.n_ff_shexp);
     rows_of(moe.shared_up, config.n_ff_shexp);
     rows_of(moe.shared, config.n_embd);
     const auto storage_for = [](std::vector<std::byte>& storage, int width, std::size_t n) {
@@ -55,7 +65,7 @@ void Workspace::reserve(const ModelConfig& config, std::size_t n_rows, std::size
     };
     storage_for(input_storage, config.n_embd, n_rows);
     storage_for(inner_storage, config.n_ff_exp, n_pairs);
-    storage_for(inner_storage, config.n_ff_shexp, n_rows);
+    storage_for(shared_storage, config.n_ff_shexp, n_rows);
     if (config.n_attention_layers() > 0) storage_for(inner_storage, config.n_head * config.head_dim, n_rows);
     if (config.n_gdn_layers() > 0) storage_for(inner_storage, config.gdn_d_inner(), n_rows);
     grow(logits, n_wanted * n_vocab);

@@ -1,6 +1,7 @@
 // Which tensors a qwen35moe file holds, under which names and shapes, and what to do with the variants of
 // exporters.
 #include <cmath>
+#include <cstring>
 #include <string>
 
 #include "model/qwen35moe/tensor_finder.h"
@@ -29,6 +30,7 @@ class WeightLoader {
 
         find_.read_vectors();
         if (Status ok = check_values(*weights); !ok) return std::move(ok).error();
+        narrow_routers(*weights);
         take_stock(*weights);
         log_summary(*weights);
         return std::shared_ptr<const Weights>(std::move(weights));
@@ -129,6 +131,34 @@ class WeightLoader {
                                                       std::to_string(i) + ".ssm_a: " + std::to_string(a) +
                                                       " is not below 0");
         return {};
+    }
+
+    /// Exporters write the router as f32. Where it comes from a bf16 model the lower halves are all zero, and
+    /// half of what every token reads of it need not be read.
+    static void narrow_routers(Weights& weights) {
+        for (LayerWeights& layer : weights.layers_) {
+            kernels::WeightMatrix& router = layer.moe.router;
+            if (router.type != kernels::WeightType::f32) continue;
+            auto narrow = std::make_shared<std::vector<std::byte>>(
+                static_cast<std::size_t>(router.n_in * router.n_out) * 2);
+            if (!upper_halves(router, narrow->data())) continue;
+            router.type = kernels::WeightType::bf16;
+            router.row_bytes = 2 * router.n_in;
+            router.data = narrow->data();
+            weights.narrow_.push_back(std::move(narrow));
+        }
+    }
+    /// False: some lower half is not zero.
+    static bool upper_halves(const kernels::WeightMatrix& w, std::byte* out) {
+        for (std::int64_t row = 0; row < w.n_out; ++row)
+            for (std::int64_t i = 0; i < w.n_in; ++i, out += 2) {
+                std::uint32_t bits;
+                std::memcpy(&bits, w.row(row) + 4 * i, sizeof bits);
+                if ((bits & 0xFFFFu) != 0) return false;
+                const auto half = static_cast<std::uint16_t>(bits >> 16);
+                std::memcpy(out, &half, sizeof half);
+            }
+        return true;
     }
 
     void take_stock(Weights& weights) {

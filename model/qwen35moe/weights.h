@@ -32,7 +32,7 @@ struct GdnWeights {
 };
 
 struct MoeWeights {
-    kernels::WeightMatrix router;
+    kernels::WeightMatrix router;            // bf16 where the file has f32 that says no more
     kernels::ExpertMatrices gate, up, down;  // gate and up may be two halves of one fused tensor
     kernels::WeightMatrix shared_router;     // one row: the shared expert's gate
     kernels::WeightMatrix shared_gate, shared_up, shared_down;
@@ -115,6 +115,8 @@ class Weights {
     bool is_head_tied_ = false;
     std::vector<float> output_norm_;
     std::vector<LayerWeights> layers_;
+    std::vector<std::shared_ptr<const std::vector<std::byte>>>
+        narrow_;  // what routers point to that are not the file's
     std::uint64_t weight_bytes_ = 0;
     std::uint64_t nextn_bytes_ = 0;
     int n_nextn_tensors_ = 0;

@@ -74,8 +74,11 @@ std::vector<float> rule_output(const Leaves& leaves, int head_dim, int n_rows) {
                beta = random_values(kTokens, 5, 0, 1);
     std::vector<float> out = random_values(rows * d, 6);
     std::vector<float> y(kTokens * rows);
-    leaves.delta_rule({out.data(), n_rows, head_dim, kTokens, q.data(), k.data(), v.data(), head_dim,
-                       g.data(), beta.data(), 1, y.data(), n_rows});
+    DeltaRuleToken tokens[kTokens];
+    leaves.delta_rule_tokens(q.data(), k.data(), head_dim, head_dim, g.data(), beta.data(), 1, kTokens,
+                             tokens);
+    leaves.delta_rule({out.data(), n_rows, head_dim, kTokens, q.data(), k.data(), v.data(), head_dim, tokens,
+                       y.data(), n_rows});
     out.insert(out.end(), y.begin(), y.end());
     return out;
 }
@@ -124,14 +127,14 @@ std::vector<Case> cases_of_length(std::size_t n) {
         const auto routed = random_values(3 * n, 5);
         const float weights[] = {0.5f, 0.3f, 0.2f};
         std::vector<float> y(n);
-        leaves.moe_combine(routed.data(), weights, 3, x.data(), 0.7f, y.data(), length);
+        leaves.moe_combine(routed.data(), length, weights, 3, x.data(), 0.7f, z.data(), y.data(), length);
         return y;
     });
     add("causal_conv", [=](const Leaves& leaves) {
         const auto u = random_values(5 * n, 6), taps = random_values(4 * n, 7);
         auto state = random_values(3 * n, 8);
         std::vector<float> y(5 * n);
-        leaves.causal_conv({length, u.data(), taps.data(), state.data(), y.data(), length, 5, 4});
+        leaves.causal_conv({length, u.data(), taps.data(), state.data(), y.data(), length, length, 5, 4});
         y.insert(y.end(), state.begin(), state.end());
         return y;
     });

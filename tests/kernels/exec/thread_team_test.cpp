@@ -37,6 +37,23 @@ TEST(ThreadTeamTest, EachThreadIsCalledOnceAndAllHaveReturned) {
     }
 }
 
+TEST(ThreadTeamTest, AMeterCountsBarriersAndTheTimeInside) {
+    for (const int n : {1, 3}) {
+        ThreadTeam team(n);
+        TeamMeter meter;
+        team.set_meter(&meter);
+        for (int round = 0; round < 5; ++round)
+            team.run([](void*, int) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }, nullptr);
+        EXPECT_EQ(meter.n_rounds, 5);
+        EXPECT_GE(meter.round_seconds, 0.010);
+        EXPECT_GE(meter.busy_seconds, 0.010 * n);
+        EXPECT_LE(meter.busy_seconds, meter.round_seconds * n);
+        team.set_meter(nullptr);
+        team.run([](void*, int) {}, nullptr);
+        EXPECT_EQ(meter.n_rounds, 5);
+    }
+}
+
 TEST(ThreadTeamTest, RangesCoverEveryItemOnceWhateverTheGrain) {
     ThreadTeam team(3);
     const struct {

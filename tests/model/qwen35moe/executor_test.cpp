@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "model/perplexity.h"
+#include "model/qwen35moe/step_profile.h"
 #include "model/score.h"
 #include "tests/model/qwen35moe/stepper.h"
 
@@ -120,6 +121,42 @@ TEST(ExecutorTest, PackingLittleByLittleBetweenStepsLeavesEveryBitOfTheLogits) {
     EXPECT_EQ(is_partial, kernels::host_cpu_isa() != kernels::CpuIsa::scalar);
     ASSERT_EQ(have.size(), want.size());
     EXPECT_EQ(std::memcmp(have.data(), want.data(), want.size() * sizeof(float)), 0);
+}
+
+TEST(ExecutorTest, ATokenPassesOneBarrierAPhaseAndTheProfileCountsThem) {
+    using model::Phase;
+    model::StepProfile profile;
+    ExecutorConfig config;
+    config.backend = model::Backend::cpu;
+    config.n_ctx = kContext;
+    config.n_threads = 2;
+    config.profile = &profile;
+    const auto weights = *tiny_model(packable_shape()).load();
+    auto executor = *Executor::create(weights, config);
+    ASSERT_TRUE(executor->bind(SlotId{0}));
+    for (const std::int32_t pos : {0, 1}) {
+        const StepRun step = run(0, pos, {7});
+        ASSERT_TRUE(executor->step({&step, 1}));
+    }
+    EXPECT_EQ(profile.n_steps, 2);
+    const int n_layer = weights->n_layer(), n_gdn = weights->config().n_gdn_layers();
+    std::int64_t n_barriers = 0;
+    for (int i = 0; i < model::kPhases; ++i) {
+        const Phase phase = static_cast<Phase>(i);
+        SCOPED_TRACE(model::phase_name(phase));
+        const auto& part = profile.part(phase);
+        EXPECT_GT(part.n, 0);
+        EXPECT_GE(part.seconds, part.team_seconds);
+        if (phase == Phase::attention) continue;
+        EXPECT_LE(part.n_barriers, part.n);
+        n_barriers += part.n_barriers;
+    }
+    EXPECT_EQ(profile.part(Phase::gdn_heads).n, 2 * n_gdn);
+    EXPECT_EQ(profile.part(Phase::moe_hidden).n, 2 * n_layer);
+    // Three phases each of a mixer and of the experts, and the head.
+    EXPECT_LE(n_barriers, 2 * (3 * n_gdn + 3 * n_layer + 1));
+    profile.clear();
+    EXPECT_EQ(profile.part(Phase::head).n, 0);
 }
 
 TEST(ExecutorTest, SaysHowMuchIsRepacked) {

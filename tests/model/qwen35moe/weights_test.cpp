@@ -172,6 +172,33 @@ TEST(WeightsTest, FusedExpertsAreTheSameModelAsSeparateOnes) {
               Stepper(separate).sequence(SlotId{0}, golden_tokens(), 16));
 }
 
+TEST(WeightsTest, ARouterWhoseLowerHalvesAreZeroIsKeptAsBf16) {
+    const std::string name = "blk.0.ffn_gate_inp.weight";
+    TinyShape shape;
+    shape.types = {{"ffn_gate_inp.weight", WeightType::bf16}};
+    const TinyModel bf16 = tiny_model(shape);
+    TinyModel wide = tiny_model();
+    for (TinyTensor& t : wide.tensors) {
+        if (!t.name.ends_with("ffn_gate_inp.weight")) continue;
+        t.values = TinyModel(bf16).tensor(t.name).values;
+        std::memcpy(t.bytes.data(), t.values.data(), t.bytes.size());
+    }
+    const auto tokens = golden_tokens();
+    for (const model::Backend backend : {model::Backend::ref, model::Backend::cpu}) {
+        Stepper narrowed(wide, 1, {model::KvFormat::f32}, 1, 64, backend);
+        EXPECT_EQ(narrowed.weights().layer(0).moe.router.type, WeightType::bf16);
+        Stepper want(bf16, 1, {model::KvFormat::f32}, 1, 64, backend);
+        EXPECT_EQ(narrowed.sequence(SlotId{0}, tokens, 7), want.sequence(SlotId{0}, tokens, 7));
+    }
+    // One bit more, and the layer's router stays as it is.
+    std::string& bytes = wide.tensor(name).bytes;
+    bytes[bytes.size() - 4] = 1;
+    const auto weights = wide.load();
+    ASSERT_TRUE(weights);
+    EXPECT_EQ((*weights)->layer(0).moe.router.type, WeightType::f32);
+    EXPECT_EQ((*weights)->layer(1).moe.router.type, WeightType::bf16);
+}
+
 TEST(WeightsTest, OneExpertAndOneHeadKeepTheirShape) {
     TinyShape shape;
     shape.n_expert = shape.n_expert_used = 1;
