@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Our cpu backend and llama.cpp on the same file, in turns: prefill, decode and batched decode.
 
-Both load the file once (llama.cpp with its repacked buffers, as users run it) and then answer tests alternately, so
-that what else happens on the machine meets both. Printed are medians of milliseconds per token, wall and processor
-time, and their ratios. On a busy machine only one thread's processor time means something; for the wall time of
-several threads the machine must be idle.
+Both load the file once (llama.cpp with its repacked buffers, as users run it) and then answer tests alternately,
+each run in the other order, so that what else happens on the machine meets both. Printed are medians of
+milliseconds per token, wall and processor time, their ratios, and the least and greatest ratio of a run; then what
+the machine was doing: its load, and the share of time that the host of a virtual machine took ("steal"). On a busy
+machine only one thread's processor time means something; for the wall time of several threads the machine must be
+idle.
 """
 
 import argparse
@@ -129,35 +131,79 @@ class OurSide:
         self.process.wait()
 
 
+def stolen_and_all_ticks():
+    """Of all processors since they started."""
+    with open("/proc/stat", encoding="ascii") as stat:
+        ticks = [int(word) for word in stat.readline().split()[1:9]]
+    return ticks[7], sum(ticks)
+
+
+def summary(our_times, their_times):
+    """Medians, and the ratio theirs / ours: above 1 we are faster."""
+    ours, theirs = ([statistics.median(t[k] for t in times) for k in (0, 1)] for times in (our_times, their_times))
+    ratios = [b[0] / a[0] for a, b in zip(our_times, their_times)]
+    return {
+        "ours_ms": ours[0], "ours_cpu_ms": ours[1], "llama_ms": theirs[0], "llama_cpu_ms": theirs[1],
+        "ratio": theirs[0] / ours[0], "ratio_cpu": theirs[1] / ours[1], "ratio_min": min(ratios),
+        "ratio_max": max(ratios), "ours_runs_ms": [t[0] for t in our_times],
+        "llama_runs_ms": [t[0] for t in their_times],
+    }  # fmt: skip
+
+
+def table(results, n_runs):
+    lines = [f"{'test':8}{'ours ms':>10}{'cpu':>9}{'llama ms':>10}{'cpu':>9}{'ratio':>8}{'of cpu':>8}{'min':>7}{'max':>7}"
+             f"   medians of {n_runs} runs, ms per token"]  # fmt: skip
+    for test, s in results.items():
+        lines.append(
+            f"{test:8}{s['ours_ms']:10.2f}{s['ours_cpu_ms']:9.2f}{s['llama_ms']:10.2f}{s['llama_cpu_ms']:9.2f}"
+            f"{s['ratio']:8.2f}{s['ratio_cpu']:8.2f}{s['ratio_min']:7.2f}{s['ratio_max']:7.2f}"
+        )
+    return "\n".join(lines)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True, help="build folder that has tests/step_bench")
     parser.add_argument("--model", required=True, help="GGUF file")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--runs", type=int, default=5, help="alternations; medians are over these")
-    parser.add_argument("--tests", default="tg,pp512,bt8,bt16", help="of " + ", ".join(TESTS))
+    parser.add_argument("--tests", default="tg,pp512,bt8,bt16,tg4096", help="of " + ", ".join(TESTS))
     parser.add_argument("--repack", choices=["all", "dense", "none"], default="all", help="of our side")
+    parser.add_argument("--json", metavar="FILE", help="write everything measured there too")
     options = parser.parse_args()
     tests = options.tests.split(",")
     unknown = [t for t in tests if t not in TESTS]
     if unknown:
         parser.error(f"no such test: {unknown[0]}")
+    if options.runs < 1:
+        parser.error("--runs must be at least 1")
 
     flags = {"all": [], "dense": ["--dense"], "none": ["--rows"]}[options.repack]
     ours = OurSide(options.build, options.model, options.threads, flags)
     theirs = LlamaSide(options.model, options.threads)
-    print(json.dumps({"ours": ours.about, "load": os.getloadavg()}))
-    results = {test: ([], []) for test in tests}
-    for _ in range(options.runs):
+    load_before, (stolen, ticks) = os.getloadavg(), stolen_and_all_ticks()
+    print(f"{options.model}: ours {json.dumps(ours.about)}; load {' '.join(f'{x:.2f}' for x in load_before)}", flush=True)
+    times = {test: ([], []) for test in tests}
+    for run in range(options.runs):
         for test in tests:
-            results[test][0].append(ours.run(TESTS[test][0]))
-            results[test][1].append(theirs.run(*TESTS[test][1]))
+            sides = [lambda: times[test][0].append(ours.run(TESTS[test][0])),
+                     lambda: times[test][1].append(theirs.run(*TESTS[test][1]))]  # fmt: skip
+            for side in sides if run % 2 == 0 else reversed(sides):
+                side()
+        print(f"run {run + 1} of {options.runs}", file=sys.stderr, flush=True)
     ours.close()
-    print(f"{'test':8}{'ours ms':>10}{'cpu':>8}{'llama ms':>10}{'cpu':>8}{'ratio':>8}{'of cpu':>8}   {options.runs} runs")
-    for test, (our_times, their_times) in results.items():
-        a, b = ([statistics.median(t[k] for t in times) for k in (0, 1)] for times in (our_times, their_times))
-        print(f"{test:8}{a[0]:10.2f}{a[1]:8.2f}{b[0]:10.2f}{b[1]:8.2f}{b[0] / a[0]:8.2f}{b[1] / a[1]:8.2f}")
-    print("load", os.getloadavg())
+    results = {test: summary(*both) for test, both in times.items()}
+    load_after, (stolen_after, ticks_after) = os.getloadavg(), stolen_and_all_ticks()
+    steal = (stolen_after - stolen) / max(1, ticks_after - ticks)
+    print(table(results, options.runs))
+    print(f"load {' '.join(f'{x:.2f}' for x in load_after)}, steal {100 * steal:.1f} %")
+    if options.json:
+        report = {
+            "model": options.model, "threads": options.threads, "repack": options.repack, "runs": options.runs,
+            "ours": ours.about, "load_before": load_before, "load_after": load_after, "steal": steal, "tests": results,
+        }  # fmt: skip
+        Path(options.json).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        print(f"wrote {options.json}")
 
 
 if __name__ == "__main__":
