@@ -24,6 +24,8 @@ class AdmissionQueue {
     /// Number of jobs that would be served before one of this priority.
     std::size_t ahead_of(std::int32_t priority) const;
     void push(JobPtr job);
+    /// The job that pop() gives; null when nothing waits.
+    const Job* front() const { return jobs_.empty() ? nullptr : jobs_.front().get(); }
     JobPtr pop();
     /// Takes the job out; empty when it is not waiting.
     JobPtr remove(TicketId ticket);

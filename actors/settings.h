@@ -72,8 +72,12 @@ struct EngineSettings {
     std::string isa = "scalar";
     std::vector<std::pair<std::string, std::string>> ops;  // op and implementation, for status
     int n_threads = 1;
-    std::uint64_t repack_bytes = 0;  // of packed copies of weights
-    int n_slots = 16;
+    std::uint64_t repack_bytes = 0;   // of packed copies of weights
+    int n_slots = 16;                 // sequences that the die holds at once
+    std::uint64_t kv_pool_bytes = 0;  // for the KV of all of them together; 0: whatever they need
+    /// Sequences that may be under way, parked ones included.
+    int n_seats() const { return n_slots + kParkingSeats; }
+    static constexpr int kParkingSeats = 16;
     model::CheckpointSizes checkpoint;                    // what one takes
     std::shared_ptr<const model::CheckpointCodec> codec;  // how one is saved; null: it cannot be
     bool is_die_detached = true;                          // false under the test scheduler

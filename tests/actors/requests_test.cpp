@@ -258,7 +258,7 @@ TEST_F(DaemonTest, UnstreamedGivesOnlyAcceptedAndDone) {
     EXPECT_EQ(events<DoneEvent>("c", RequestId("r"))[0].text, std::string(reply.begin(), reply.end()));
 }
 
-TEST_F(DaemonTest, AHigherPriorityOvertakesTheQueue) {
+TEST_F(DaemonTest, AHigherPriorityOvertakesTheQueueAndWhatRuns) {
     settings.engine.n_slots = 1;
     start();
     deliver("c", RequestId("first"), greedy(long_talker('a')));
@@ -271,7 +271,7 @@ TEST_F(DaemonTest, AHigherPriorityOvertakesTheQueue) {
     std::vector<std::string> order;
     for (const FakePort::Sent& sent : port->sent)
         if (std::holds_alternative<DoneEvent>(sent.event)) order.push_back(std::get<std::string>(sent.id));
-    EXPECT_EQ(order, (std::vector<std::string>{"first", "urgent", "normal"}));
+    EXPECT_EQ(order, (std::vector<std::string>{"urgent", "first", "normal"}));
 }
 
 TEST_F(DaemonTest, ADeadlineEndsWaitingAndRunningRequests) {

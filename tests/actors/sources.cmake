@@ -11,6 +11,8 @@ pantheon_test(actors_test
     ${CMAKE_CURRENT_LIST_DIR}/cache_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/failures_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_engine.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/parked_streams_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/parking_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/reload_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/requests_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/saved_sessions_test.cpp
