@@ -8,6 +8,7 @@ pantheon_test(prefix_cache_test
 # Actors on CAF's test scheduler: one thread, virtual time, a fake device and a fake socket.
 pantheon_test(actors_test
   SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/admission_queue_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cache_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/failures_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_engine.cpp
