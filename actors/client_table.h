@@ -13,7 +13,7 @@ struct Entry {
     enum class Phase { preparing, queued, bound };
     JobPtr job;
     Phase phase = Phase::preparing;
-    std::optional<SlotId> slot;
+    std::optional<SeatId> seat;
     std::optional<CancelTicket> cancel;  // asked for, not carried out yet
     std::int64_t n_credit = 0;           // granted since the request
 };

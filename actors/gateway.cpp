@@ -251,7 +251,7 @@ void GatewayState::on_bound(const TicketBound& message) {
     Entry* entry = table.find(message.ticket);
     if (!entry) return;
     entry->phase = Entry::Phase::bound;
-    entry->slot = message.slot;
+    entry->seat = message.seat;
     if (stalled.contains(entry->job->reply.client)) send_to_holder(*entry, PauseTicket{message.ticket, true});
 }
 

@@ -91,10 +91,10 @@ struct PauseTicket {
 struct TicketAdmitted {
     JobPtr job;
 };
-/// scheduler → gateway: the ticket left the queue for a slot.
+/// scheduler → gateway: the ticket left the queue for a slot actor, which keeps it to its end.
 struct TicketBound {
     TicketId ticket;
-    SlotId slot;
+    SeatId seat;
 };
 /// Last holder → gateway: the final event has been sent.
 struct TicketFinished {
@@ -103,13 +103,17 @@ struct TicketFinished {
 
 /// scheduler → slot: a sequence begins.
 struct BeginSequence {
-    SlotId slot;
+    SeatId seat;
     JobPtr job;
 };
 /// scheduler → slot: tokens of the prompt that were not evaluated because a checkpoint held them.
 struct PromptCached {
     TicketId ticket;
     std::int64_t n = 0;
+};
+/// scheduler → slot: the sequence has lost its place on the die for a while.
+struct SequenceParked {
+    TicketId ticket;
 };
 /// scheduler → slot: one accepted token.
 struct AcceptedToken {
@@ -139,19 +143,19 @@ struct EndSequence {
 /// needs_verdict()). is_reasoning_open: said once, when thinking_budget tokens have been accepted: whether
 /// the reasoning is still going on, so that it has to be closed.
 struct SlotVerdict {
-    SlotId slot;
+    SeatId seat;
     TicketId ticket;
     std::int64_t n = 0;
     std::optional<bool> is_reasoning_open;
 };
 /// slot → scheduler: the final event has been sent; the slot is free. `n_streamed`: token events sent.
 struct SlotFreed {
-    SlotId slot;
+    SeatId seat;
     TicketId ticket;
 };
 /// slot → new scheduler: what it is in the middle of. generated: every accepted token so far.
 struct SlotReport {
-    SlotId slot;
+    SeatId seat;
     JobPtr job;  // empty: idle
     std::vector<TokenId> generated;
     std::int64_t n_scored = 0;
@@ -159,6 +163,14 @@ struct SlotReport {
     std::optional<bool> is_reasoning_open;  // as in SlotVerdict
 };
 struct ReportSlot {};
+
+/// To the scheduler: at most n sequences (1 … engine.slots) have a place on the die from here on; what is
+/// above it is parked, none is dropped. `reason` is what status says. A new scheduler starts from
+/// engine.slots: whoever limits says it again when the wiring names another one.
+struct SetSlotLimit {
+    int n = 0;
+    std::string reason;
+};
 
 /// scheduler → die. One-way, in order: a checkpoint is there for what is sent after what takes it, and gone
 /// for what is sent after its drop.
@@ -251,8 +263,9 @@ using WiringPtr = std::shared_ptr<const Wiring>;
 
 /// For status: a consistent picture of one engine.
 struct EngineSnapshot {
-    std::string state;  // loading | ready | degraded
-    int n_slots = 0, n_busy = 0;
+    std::string state;                          // loading | ready | degraded
+    int n_slots = 0, n_busy = 0, n_parked = 0;  // n_slots: that may be used now
+    std::string slots_reason = "configured";    // why it is that many
     std::size_t n_waiting = 0, queue_limit = 0;
     std::optional<std::int64_t> last_step_age_ms, last_token_age_ms;
     std::uint64_t kv_used_bytes = 0, kv_pool_bytes = 0, repack_bytes = 0;
@@ -345,15 +358,16 @@ using SchedulerActor =
                      caf::reacts_to<PauseTicket>, caf::reacts_to<StepDone>, caf::reacts_to<SlotVerdict>,
                      caf::reacts_to<SlotFreed>, caf::reacts_to<SlotReport>, caf::reacts_to<WiringPtr>,
                      caf::reacts_to<Tick>, caf::reacts_to<SettingsPtr>, caf::reacts_to<CheckpointTaken>,
-                     caf::reacts_to<WeightsPacked>, caf::replies_to<GetSnapshot>::with<SnapshotPtr>,
+                     caf::reacts_to<WeightsPacked>, caf::reacts_to<SetSlotLimit>,
+                     caf::replies_to<GetSnapshot>::with<SnapshotPtr>,
                      caf::replies_to<SessionCommandPtr>::with<SessionAnswer>,
                      caf::replies_to<ListTickets>::with<TicketListPtr>>;
 
-/// Owns one sequence's text side: detokeniser, parser, its client.
-using SlotActor =
-    caf::typed_actor<caf::reacts_to<BeginSequence>, caf::reacts_to<PromptCached>,
-                     caf::reacts_to<AcceptedToken>, caf::reacts_to<ScoredTokens>, caf::reacts_to<EndSequence>,
-                     caf::reacts_to<ReportSlot>, caf::reacts_to<WiringPtr>>;
+/// Owns one sequence's text side: detokeniser, parser, its client; running or parked alike.
+using SlotActor = caf::typed_actor<caf::reacts_to<BeginSequence>, caf::reacts_to<PromptCached>,
+                                   caf::reacts_to<SequenceParked>, caf::reacts_to<AcceptedToken>,
+                                   caf::reacts_to<ScoredTokens>, caf::reacts_to<EndSequence>,
+                                   caf::reacts_to<ReportSlot>, caf::reacts_to<WiringPtr>>;
 
 /// Owns one device: executor, states, checkpoints, sampling. Steps one plan at a time, in order.
 using DieActor =
@@ -381,7 +395,7 @@ struct Wiring {
     GatewayActor gateway;
     TextActor text;
     SchedulerActor scheduler;
-    std::vector<SlotActor> slots;
+    std::vector<SlotActor> slots;      // by SeatId
     DieActor die;                      // empty while there is none
     std::uint64_t die_generation = 0;  // grows with each replacement: states on the die are gone
     StoreActor store;
@@ -461,6 +475,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::TicketBound)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::TicketFinished)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::BeginSequence)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::PromptCached)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SequenceParked)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SetSlotLimit)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SessionCommandPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SessionAnswer)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SaveStatePtr)

@@ -39,6 +39,13 @@ std::vector<TokenId> RunningSequence::tokens(std::int64_t begin, std::int64_t en
     return result;
 }
 
+bool RunningSequence::is_held_back() const {
+    if (is_score()) return false;
+    const auto n_generated = static_cast<std::int64_t>(generated.size());
+    const auto& credit = job->prepared->credit;
+    return is_paused || (credit && n_generated >= *credit + n_credit);
+}
+
 bool RunningSequence::may_grow() const {
     const auto n_generated = static_cast<std::int64_t>(generated.size());
     const Prepared& prepared = *job->prepared;
@@ -80,8 +87,8 @@ void SchedulerState::submit(const JobPtr& job) {
         return;
     }
     if (!job->is_resubmitted && !is_score) {
-        const bool has_free_slot = std::any_of(slots.begin(), slots.end(), [](const auto& s) { return !s; });
-        const auto ahead = has_free_slot && queue.is_empty() ? 0 : queue.ahead_of(job->prepared->priority);
+        const bool has_free_place = free_place() && free_seat();
+        const auto ahead = has_free_place && queue.is_empty() ? 0 : queue.ahead_of(job->prepared->priority);
         job->reply.send(AcceptedEvent{static_cast<std::int64_t>(ahead), job->prepared->sampling.seed,
                                       job->prepared->max_tokens});
     }
@@ -92,8 +99,7 @@ void SchedulerState::submit(const JobPtr& job) {
 }
 
 std::int64_t SchedulerState::retry_after_ms() const {
-    const double waves =
-        static_cast<double>(queue.size()) / static_cast<double>(std::max<std::size_t>(slots.size(), 1));
+    const double waves = static_cast<double>(queue.size()) / static_cast<double>(std::max(slot_limit, 1));
     return std::max<std::int64_t>(100, static_cast<std::int64_t>(waves * std::max(mean_request_ms, 100.0)));
 }
 
@@ -115,21 +121,21 @@ void SchedulerState::finish_unbound(const JobPtr& job, const std::string& finish
 
 void SchedulerState::dispatch() {
     if (is_recovering()) return;
-    for (std::size_t i = 0; i < slots.size() && !queue.is_empty(); ++i)
-        if (!slots[i]) begin(SlotId(static_cast<std::int32_t>(i)), queue.pop());
+    give_places();
     start_step();
 }
 
-void SchedulerState::begin(SlotId slot, JobPtr job) {
-    const auto index = static_cast<std::size_t>(slot.value);
-    slots[index].emplace();
-    slots[index]->job = job;
-    take_early_credit(*slots[index]);
+void SchedulerState::begin(std::size_t index, SlotId place, JobPtr job) {
+    RunningSequence& sequence = seats[index].emplace();
+    sequence.job = job;
+    sequence.place = place;
+    take_early_credit(sequence);
     n_prompt_tokens += job->prepared->prompt.size();
-    self->send(wiring->slots[index], BeginSequence{slot, job});
-    self->send(wiring->gateway, TicketBound{job->ticket, slot});
-    if (slots[index]->is_score() && slots[index]->n_known() == 0) {  // one token: nothing to evaluate
-        slots[index]->is_ended = true;
+    const SeatId seat(static_cast<std::int32_t>(index));
+    self->send(wiring->slots[index], BeginSequence{seat, job});
+    self->send(wiring->gateway, TicketBound{job->ticket, seat});
+    if (sequence.is_score() && sequence.n_known() == 0) {  // one token: nothing to evaluate
+        sequence.is_ended = true;
         self->send(wiring->slots[index], ScoredTokens{job->ticket, {}, {}, true});
     }
 }
@@ -142,19 +148,18 @@ void SchedulerState::begin(SlotId slot, JobPtr job) {
 std::vector<PlannedRows> SchedulerState::plan_rows() {
     while (true) {
         std::vector<SlotProgress> progress;
-        for (std::size_t i = 0; i < slots.size(); ++i) {
+        for (std::size_t i = 0; i < seats.size(); ++i) {
             close_reasoning(i);
-            const auto& s = slots[i];
-            if (!s || s->is_ended) continue;
-            progress.push_back({SlotId(static_cast<std::int32_t>(i)), s->job->ticket,
-                                s->job->prepared->priority, s->n_known(), s->n_fed, s->may_sample(),
-                                s->is_score(), next_mark(*s)});
+            const auto& s = seats[i];
+            if (!s || s->is_ended || !s->place) continue;
+            progress.push_back({*s->place, s->job->ticket, s->job->prepared->priority, s->n_known(), s->n_fed,
+                                s->may_sample(), s->is_score(), next_mark(*s)});
         }
         auto rows = plan_step(progress, chunk_sizer.chunk(settings->limits.max_gap));
         bool has_started = false;
         for (const PlannedRows& r : rows) {
-            const auto index = static_cast<std::size_t>(r.slot.value);
-            if (slots[index]->is_started) continue;
+            const std::size_t index = *find_placed(r.slot);
+            if (seats[index]->is_started) continue;
             start_sequence(index);
             has_started = true;
         }
@@ -170,7 +175,7 @@ void SchedulerState::start_step() {
     StepPlan plan;
     plan.step = next_step++;
     for (const PlannedRows& r : rows) {
-        RunningSequence& sequence = *slots[static_cast<std::size_t>(r.slot.value)];
+        RunningSequence& sequence = *seats[*find_placed(r.slot)];
         PlannedRun run;
         run.slot = r.slot;
         run.pos = static_cast<std::int32_t>(r.begin);
@@ -210,28 +215,30 @@ void SchedulerState::on_step_done(const StepDone& done) {
     repack_bytes = done.repack_bytes;
     StepDone step = done;
     for (RunResult& result : step.runs) apply(result, now);
+    park_after_step();
     end_expired(now);
     dispatch();
 }
 
 void SchedulerState::apply(RunResult& result, const Clock::time_point now) {
-    const auto index = static_cast<std::size_t>(result.slot.value);
-    if (index >= slots.size() || !slots[index] || !slots[index]->is_in_flight) return;
-    RunningSequence& sequence = *slots[index];
+    const auto found = find_placed(result.slot);
+    if (!found || !seats[*found]->is_in_flight) return;
+    const std::size_t index = *found;
+    RunningSequence& sequence = *seats[index];
     sequence.is_in_flight = false;
     if (sequence.end_after_step) {
         // Cancelled while computing: what came out was never accepted.
         const EndSequence message = *sequence.end_after_step;
-        end(result.slot, message.finish, message.error);
+        end(index, message.finish, message.error);
         return;
     }
     if (result.is_unrestored) return start_again(index);
     if (!result.error.empty()) {
-        end(result.slot, "error", Error(Code::internal, "the step failed: " + result.error));
+        end(index, "error", Error(Code::internal, "the step failed: " + result.error));
         return;
     }
     if (!result.is_finite) {
-        end(result.slot, "error", Error(Code::internal, "the model gave logits that are not finite"));
+        end(index, "error", Error(Code::internal, "the model gave logits that are not finite"));
         return;
     }
     const TicketId ticket = sequence.job->ticket;
@@ -255,7 +262,7 @@ void SchedulerState::apply(RunResult& result, const Clock::time_point now) {
 }
 
 void SchedulerState::accept(std::size_t index, AcceptedToken token) {
-    RunningSequence& sequence = *slots[index];
+    RunningSequence& sequence = *seats[index];
     ++n_completion_tokens;
     sequence.generated.push_back(token.token);
     token.ticket = sequence.job->ticket;
@@ -270,9 +277,9 @@ void SchedulerState::accept(std::size_t index, AcceptedToken token) {
 /// Accepts the tokens that end reasoning which has used its budget. They are part of the sequence from then
 /// on: the next step evaluates them, and the draw after them has the index that follows theirs.
 void SchedulerState::close_reasoning(std::size_t index) {
-    while (slots[index] && !slots[index]->is_ended && !slots[index]->is_in_flight &&
-           slots[index]->may_grow()) {
-        const auto forced = slots[index]->forced_token();
+    while (seats[index] && !seats[index]->is_ended && !seats[index]->is_in_flight &&
+           seats[index]->may_grow()) {
+        const auto forced = seats[index]->forced_token();
         if (!forced) return;
         AcceptedToken token;
         token.token = *forced;
@@ -281,9 +288,8 @@ void SchedulerState::close_reasoning(std::size_t index) {
     }
 }
 
-void SchedulerState::end(SlotId slot, std::string finish, std::optional<Error> error) {
-    const auto index = static_cast<std::size_t>(slot.value);
-    RunningSequence& sequence = *slots[index];
+void SchedulerState::end(std::size_t index, std::string finish, std::optional<Error> error) {
+    RunningSequence& sequence = *seats[index];
     sequence.is_ended = true;
     sequence.is_cut_off = true;
     self->send(wiring->slots[index], EndSequence{sequence.job->ticket, std::move(finish), std::move(error)});
@@ -292,13 +298,16 @@ void SchedulerState::end(SlotId slot, std::string finish, std::optional<Error> e
 // ---- what slots and the gateway say
 // -----------------------------------------------------------------------------
 
-RunningSequence* SchedulerState::find(TicketId ticket, SlotId* slot) {
-    for (std::size_t i = 0; i < slots.size(); ++i)
-        if (slots[i] && slots[i]->job->ticket == ticket) {
-            if (slot) *slot = SlotId(static_cast<std::int32_t>(i));
-            return &*slots[i];
-        }
-    return nullptr;
+std::optional<std::size_t> SchedulerState::find(TicketId ticket) const {
+    for (std::size_t i = 0; i < seats.size(); ++i)
+        if (seats[i] && seats[i]->job->ticket == ticket) return i;
+    return std::nullopt;
+}
+
+std::optional<std::size_t> SchedulerState::find_placed(SlotId place) const {
+    for (std::size_t i = 0; i < seats.size(); ++i)
+        if (seats[i] && seats[i]->place == place) return i;
+    return std::nullopt;
 }
 
 void SchedulerState::cancel(const CancelTicket& message) {
@@ -306,21 +315,21 @@ void SchedulerState::cancel(const CancelTicket& message) {
         finish_unbound(job, message.finish, message.error);
         return;
     }
-    SlotId slot;
-    RunningSequence* sequence = find(message.ticket, &slot);
-    if (!sequence || sequence->is_ended) return;
-    if (sequence->is_in_flight) {
-        if (!sequence->end_after_step)
-            sequence->end_after_step = EndSequence{message.ticket, message.finish, message.error};
+    const auto index = find(message.ticket);
+    if (!index || seats[*index]->is_ended) return;
+    RunningSequence& sequence = *seats[*index];
+    if (sequence.is_in_flight) {
+        if (!sequence.end_after_step)
+            sequence.end_after_step = EndSequence{message.ticket, message.finish, message.error};
     } else {
-        end(slot, message.finish, message.error);
+        end(*index, message.finish, message.error);
     }
 }
 
 void SchedulerState::add_credit(const AddCredit& message) {
-    if (RunningSequence* sequence = find(message.ticket)) {
-        sequence->n_credit += message.n;
-        start_step();
+    if (const auto index = find(message.ticket)) {
+        seats[*index]->n_credit += message.n;
+        dispatch();
         return;
     }
     const auto& waiting = queue.jobs();
@@ -337,33 +346,39 @@ void SchedulerState::take_early_credit(RunningSequence& sequence) {
 }
 
 void SchedulerState::pause(const PauseTicket& message) {
-    RunningSequence* sequence = find(message.ticket);
-    if (!sequence) return;
-    sequence->is_paused = message.is_paused;
-    start_step();
+    const auto index = find(message.ticket);
+    if (!index) return;
+    seats[*index]->is_paused = message.is_paused;
+    dispatch();
 }
 
 void SchedulerState::on_verdict(const SlotVerdict& message) {
-    RunningSequence* sequence = find(message.ticket);
-    if (!sequence) return;
-    sequence->n_verdicts += message.n;
-    if (message.is_reasoning_open) sequence->is_reasoning_open = message.is_reasoning_open;
+    const auto index = find(message.ticket);
+    if (!index) return;
+    seats[*index]->n_verdicts += message.n;
+    if (message.is_reasoning_open) seats[*index]->is_reasoning_open = message.is_reasoning_open;
     start_step();
 }
 
 void SchedulerState::on_freed(const SlotFreed& message) {
-    const auto index = static_cast<std::size_t>(message.slot.value);
-    if (!slots[index] || slots[index]->job->ticket != message.ticket) return;
-    const double ms = static_cast<double>(age_ms(slots[index]->job->received));
+    const auto index = static_cast<std::size_t>(message.seat.value);
+    if (!seats[index] || seats[index]->job->ticket != message.ticket) return;
+    const double ms = static_cast<double>(age_ms(seats[index]->job->received));
     mean_request_ms = mean_request_ms == 0 ? ms : 0.9 * mean_request_ms + 0.1 * ms;
     keep_final_state(index);
-    slots[index].reset();
-    if (has_die()) self->send(wiring->die, ReleaseSlot{message.slot});
-    // The next step tells again; an idle engine holds nothing.
-    if (std::none_of(slots.begin(), slots.end(), [](const auto& s) { return s.has_value(); }))
-        kv_used_bytes = 0;
-    repack_bytes = 0;
+    leave(index);
     dispatch();
+}
+
+/// The sequence is over: its place and what was kept of it while it was parked are free.
+void SchedulerState::leave(std::size_t index) {
+    RunningSequence& sequence = *seats[index];
+    forget_parked_state(sequence);
+    if (sequence.place && has_die()) self->send(wiring->die, ReleaseSlot{*sequence.place});
+    seats[index].reset();
+    // The next step tells again; an idle engine holds nothing.
+    if (std::none_of(seats.begin(), seats.end(), [](const auto& s) { return s && s->place; }))
+        kv_used_bytes = 0;
 }
 
 // ---- replaced parts
@@ -377,22 +392,25 @@ bool SchedulerState::is_recovering() const {
 void SchedulerState::on_wiring(const WiringPtr& next) {
     const WiringPtr previous = wiring;
     wiring = next;
-    for (std::size_t i = 0; i < slots.size(); ++i) {
+    for (std::size_t i = 0; i < seats.size(); ++i) {
         const bool is_new_slot = !previous || previous->slots[i] != wiring->slots[i];
         if (is_new_slot && is_report_awaited[i]) self->send(wiring->slots[i], ReportSlot{});
         if (previous && is_new_slot) slot_replaced(i);
     }
     if (!previous || previous->die_generation != wiring->die_generation) die_replaced();
-    if (!previous && has_die()) self->send(wiring->die, DropCheckpoints{{}, true});
+    if (!previous && has_die()) {
+        // Of a scheduler before us, which gave its sequences other places.
+        for (int i = 0; i < settings->engine.n_slots; ++i) self->send(wiring->die, ReleaseSlot{SlotId(i)});
+        self->send(wiring->die, DropCheckpoints{{}, true});
+    }
     if (has_die() && (!previous || previous->die_generation != wiring->die_generation)) load_saved();
     dispatch();
 }
 
 void SchedulerState::slot_replaced(std::size_t index) {
-    if (!slots[index]) return;
-    const JobPtr job = slots[index]->job;
-    slots[index].reset();
-    if (has_die()) self->send(wiring->die, ReleaseSlot{SlotId(static_cast<std::int32_t>(index))});
+    if (!seats[index]) return;
+    const JobPtr job = seats[index]->job;
+    leave(index);
     finish_unbound(job, "error", Error(Code::internal, "the slot of this request failed"));
 }
 
@@ -400,26 +418,29 @@ void SchedulerState::die_replaced() {
     // Whatever the old die held is gone: every sequence is evaluated again from its tokens. Tokens that were
     // accepted are fed, not drawn again, so the client sees nothing.
     step_in_flight.reset();
-    cache.clear();
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-        if (!slots[i]) continue;
-        RunningSequence& sequence = *slots[i];
+    for (std::size_t i = 0; i < seats.size(); ++i) {
+        if (!seats[i]) continue;
+        RunningSequence& sequence = *seats[i];
+        forget_parked_state(sequence);
         sequence.is_in_flight = false;
+        sequence.is_park_due = false;
         sequence.is_started = false;
         sequence.n_fed = 0;
         if (sequence.end_after_step && !sequence.is_ended) {
             const EndSequence message = *sequence.end_after_step;
-            end(SlotId(static_cast<std::int32_t>(i)), message.finish, message.error);
+            end(i, message.finish, message.error);
         }
     }
+    cache.clear();
 }
 
 void SchedulerState::on_report(const SlotReport& report) {
-    const auto index = static_cast<std::size_t>(report.slot.value);
+    const auto index = static_cast<std::size_t>(report.seat.value);
     if (!is_report_awaited[index]) return;
     is_report_awaited[index] = false;
     if (report.job) {
-        RunningSequence& sequence = slots[index].emplace();
+        RunningSequence& sequence =
+            seats[index].emplace();  // a place is given to it like to one that is parked
         sequence.job = report.job;
         sequence.generated = report.generated;
         sequence.n_scored = report.n_scored;
@@ -443,7 +464,7 @@ void SchedulerState::arm_tick() {
 
 void SchedulerState::end_expired(Clock::time_point now) {
     for (const JobPtr& job : queue.remove_expired(now)) finish_unbound(job, "deadline", deadline_error());
-    for (const auto& sequence : slots)
+    for (const auto& sequence : seats)
         if (sequence && sequence->job->prepared->deadline && *sequence->job->prepared->deadline <= now)
             cancel({sequence->job->ticket, "deadline", deadline_error()});
 }
@@ -457,9 +478,11 @@ void SchedulerState::tick() {
                             std::to_string(settings->limits.hang.count()) + ")");
     }
     report_progress();
-    const bool has_busy_slot =
-        std::any_of(slots.begin(), slots.end(), [](const auto& s) { return s.has_value(); });
-    if (has_busy_slot || !queue.is_empty() || step_in_flight) arm_tick();
+    count_waiting_ticks();
+    dispatch();
+    const bool has_sequence =
+        std::any_of(seats.begin(), seats.end(), [](const auto& s) { return s.has_value(); });
+    if (has_sequence || !queue.is_empty() || step_in_flight) arm_tick();
 }
 
 /// Tells every client whose stream has nothing to say yet how far its request is. Also how a client that is
@@ -478,8 +501,12 @@ void SchedulerState::report_progress() {
         still_quiet[job->ticket] = n;
     };
     for (const JobPtr& job : queue.jobs()) count(job, "queued", 0);
-    for (const auto& sequence : slots) {
+    for (const auto& sequence : seats) {
         if (!sequence || sequence->is_ended || sequence->end_after_step) continue;
+        if (!sequence->place) {
+            count(sequence->job, "parked", sequence->n_fed);
+            continue;
+        }
         // More than the one token of a decode step to evaluate: the prompt, or all of it again after a die
         // was replaced. A slot that may have found a stop string in what it has is left alone.
         const bool may_have_stopped =
@@ -501,10 +528,11 @@ EngineSnapshot SchedulerState::snapshot() const {
     snapshot.state = !wiring || (wiring->die_generation == 0) ? "loading"
                      : !has_die() || is_hanging()             ? "degraded"
                                                               : "ready";
-    snapshot.n_slots = static_cast<int>(slots.size());
-    for (const auto& sequence : slots)
+    snapshot.n_slots = slot_limit;
+    snapshot.slots_reason = slot_limit_reason;
+    for (const auto& sequence : seats)
         if (sequence) {
-            ++snapshot.n_busy;
+            ++(sequence->place ? snapshot.n_busy : snapshot.n_parked);
             snapshot.running.push_back(sequence->job->ticket);
         }
     for (const JobPtr& job : queue.jobs()) snapshot.queued.push_back(job->ticket);
@@ -530,7 +558,7 @@ EngineSnapshot SchedulerState::snapshot() const {
 TicketList SchedulerState::tickets() const {
     TicketList list;
     for (const JobPtr& job : queue.jobs()) list.jobs.emplace_back(job, false);
-    for (const auto& sequence : slots)
+    for (const auto& sequence : seats)
         if (sequence) list.jobs.emplace_back(sequence->job, true);
     return list;
 }
@@ -541,8 +569,9 @@ SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<Schedul
     SchedulerState& state = self->state;
     state.self = self;
     state.queue = AdmissionQueue(settings->limits.queue);
-    state.slots.resize(static_cast<std::size_t>(settings->engine.n_slots));
-    state.is_report_awaited.assign(state.slots.size(), is_restart);
+    state.seats.resize(static_cast<std::size_t>(settings->engine.n_seats()));
+    state.slot_limit = settings->engine.n_slots;
+    state.is_report_awaited.assign(state.seats.size(), is_restart);
     state.cache = PrefixCache(settings->engine.checkpoint, settings->cache.limit_bytes);
     state.settings = std::move(settings);
     return {
@@ -559,6 +588,7 @@ SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<Schedul
         [self](const SettingsPtr& next) { self->state.adopt(next); },
         [self](const CheckpointTaken& message) { self->state.on_checkpoint(message); },
         [self](const WeightsPacked& message) { self->state.repack_bytes = message.n_bytes; },
+        [self](const SetSlotLimit& message) { self->state.set_slot_limit(message); },
         [self](const GetSnapshot&) -> SnapshotPtr {
             return std::make_shared<const EngineSnapshot>(self->state.snapshot());
         },

@@ -9,13 +9,15 @@
 #include "actors/admission_queue.h"
 #include "actors/cache/prefix_cache.h"
 #include "actors/messages.h"
+#include "actors/parking.h"
 #include "actors/step_planner.h"
 
 namespace pantheon::actors {
 
-/// One busy slot as the scheduler sees it.
+/// One sequence under way, placed on the die or parked, as the scheduler sees it.
 struct RunningSequence {
     JobPtr job;
+    std::optional<SlotId> place;  // the die's slot that holds its state; nothing: parked
     std::vector<TokenId> generated;
     std::int64_t n_fed = 0;      // tokens of prompt + generated evaluated on the present die
     std::int64_t n_planned = 0;  // n_fed once the step under way is done
@@ -33,8 +35,14 @@ struct RunningSequence {
     std::int64_t n_credit = 0;    // token events the client has granted so far (only if it uses credit)
     std::optional<bool> is_reasoning_open;  // when its thinking budget had been used; absent: not known yet
     bool is_paused = false;
-    bool is_in_flight = false;  // rows of it are in the step under way
-    bool is_ended = false;      // its slot has been told the last token or to end; waiting for SlotFreed
+    CheckpointId parked_as;  // parked: the die keeps its state, n_fed tokens, under this name; 0: nobody does
+    bool is_room_reserved = false;  // for that, in the prefix cache's budget
+    std::int64_t n_reserved = 0;    // tokens that the room is for
+    bool is_park_due = false;       // once the step under way is done
+    bool was_parked = false;        // its slot has been told
+    int n_waiting_ticks = 0;        // that its place has waited for its client
+    bool is_in_flight = false;      // rows of it are in the step under way
+    bool is_ended = false;          // its slot has been told the last token or to end; waiting for SlotFreed
     std::optional<EndSequence> end_after_step;  // cancelled while in flight
 
     bool is_score() const { return job->prepared->kind == Prepared::Kind::score; }
@@ -44,6 +52,10 @@ struct RunningSequence {
     bool may_sample() const;
     /// The next token where it is given and not drawn, because reasoning has used its budget.
     std::optional<TokenId> forced_token() const;
+    /// Its client does not read or has granted no more credit.
+    bool is_held_back() const;
+    /// So that nothing is left to compute.
+    bool waits_for_client() const { return is_held_back() && n_fed >= n_known() - 1; }
     /// The client, the limits and its slot allow one more token.
     bool may_grow() const;
     std::vector<TokenId> tokens(std::int64_t begin, std::int64_t end) const;
@@ -55,12 +67,16 @@ struct SchedulerState {
     SchedulerActor::pointer self = nullptr;
     SettingsPtr settings;
     AdmissionQueue queue{0};
-    std::vector<std::optional<RunningSequence>> slots;
+    std::vector<std::optional<RunningSequence>> seats;  // by SeatId
+    int slot_limit = 0;                                 // places that may be taken; at most engine.slots
+    std::string slot_limit_reason = "configured";
+    std::uint64_t n_ever_parked = 0;
     WiringPtr wiring;
     ChunkSizer chunk_sizer;
     PrefixCache cache;  // of the checkpoints on the die
 
     std::uint64_t next_step = 1;
+    std::uint64_t next_parked = 1;  // names of parked states
     std::optional<std::uint64_t> step_in_flight;
     Clock::time_point step_started;
     bool is_hang_reported = false;
@@ -86,6 +102,7 @@ struct SchedulerState {
     void on_step_done(const StepDone& done);
     void on_checkpoint(const CheckpointTaken& message);
     void adopt(const SettingsPtr& next);
+    void set_slot_limit(const SetSlotLimit& message);
     caf::result<SessionAnswer> session_command(const SessionCommandPtr& command);
     void on_verdict(const SlotVerdict& message);
     void on_freed(const SlotFreed& message);
@@ -96,26 +113,40 @@ struct SchedulerState {
     TicketList tickets() const;
 
   private:
-    void dispatch();  // free slots take waiting jobs, then the next step starts
-    void begin(SlotId slot, JobPtr job);
+    void dispatch();  // places are given, then the next step starts
+    void begin(std::size_t index, SlotId place, JobPtr job);
     void start_step();
     std::vector<PlannedRows> plan_rows();
     void apply(RunResult& result, const Clock::time_point now);
     void accept(std::size_t index, AcceptedToken token);
     void close_reasoning(std::size_t index);
-    void end(SlotId slot, std::string finish, std::optional<Error> error);
+    void leave(std::size_t index);
+    void end(std::size_t index, std::string finish, std::optional<Error> error);
     /// Answers a job that no slot holds.
     void finish_unbound(const JobPtr& job, const std::string& finish, std::optional<Error> error);
-    RunningSequence* find(TicketId ticket, SlotId* slot = nullptr);
+    std::optional<std::size_t> find(TicketId ticket) const;
+    std::optional<std::size_t> find_placed(SlotId place) const;
     void report_progress();
     void arm_tick();
     void end_expired(Clock::time_point now);
     std::int64_t retry_after_ms() const;
     void take_early_credit(RunningSequence& sequence);
+    // scheduler_parking.cpp
+    void give_places();
+    void park(std::size_t index);
+    void park_after_step();
+    void resume(std::size_t index, SlotId place);
+    void forget_parked_state(RunningSequence& sequence);
+    void count_waiting_ticks();
+    std::vector<PlacedOrParked> places() const;
+    std::optional<SlotId> free_place() const;
+    std::optional<std::size_t> free_seat() const;
+    std::int64_t n_kv_blocks(std::int64_t n_rows) const;
     // scheduler_cache.cpp
     void start_sequence(std::size_t index);
     void start_again(std::size_t index);
     std::int64_t next_mark(const RunningSequence& sequence) const;
+    bool is_keepable(std::int64_t n_tokens) const;
     CheckpointId plan_checkpoint(const RunningSequence& sequence, std::int64_t end);
     void keep_final_state(std::size_t index);
     bool uses_cache(const RunningSequence& sequence) const;
@@ -139,6 +170,12 @@ struct SchedulerState {
     void die_replaced();
     void slot_replaced(std::size_t index);
 };
+
+/// Parked states have names that the prefix cache never gives.
+inline constexpr std::uint64_t kParkedNames = std::uint64_t{1} << 63;
+inline bool is_parked_name(CheckpointId id) {
+    return (id.value & kParkedNames) != 0;
+}
 
 /// Whose checkpoints a request of this client and mode reads and feeds.
 CacheSpace space_of(const Identity& who, CacheMode mode);

@@ -28,9 +28,8 @@ bool SchedulerState::uses_cache(const RunningSequence& sequence) const {
 // ------------------------------------------------------------------------------------------------
 
 void SchedulerState::start_sequence(std::size_t index) {
-    RunningSequence& sequence = *slots[index];
+    RunningSequence& sequence = *seats[index];
     const Prepared& prepared = *sequence.job->prepared;
-    const SlotId slot(static_cast<std::int32_t>(index));
     sequence.is_started = true;
     sequence.marks.clear();
     PrefixCache::Lookup found;
@@ -50,7 +49,7 @@ void SchedulerState::start_sequence(std::size_t index) {
         n_cached_tokens += static_cast<std::uint64_t>(found.length);
         self->send(wiring->slots[index], PromptCached{sequence.job->ticket, found.length});
     }
-    BindSlot bind{slot, prepared.sampling, prepared.n_top, found.checkpoint, {}};
+    BindSlot bind{*sequence.place, prepared.sampling, prepared.n_top, found.checkpoint, {}};
     const auto window = static_cast<std::int64_t>(model::kPenaltyWindow);
     bind.recent = sequence.tokens(std::max<std::int64_t>(0, found.length - window), found.length);
     self->send(wiring->die, std::move(bind));
@@ -58,11 +57,13 @@ void SchedulerState::start_sequence(std::size_t index) {
 
 /// The die could not use the checkpoint: the sequence starts once more, without it.
 void SchedulerState::start_again(std::size_t index) {
-    RunningSequence& sequence = *slots[index];
-    cache.give_up(sequence.resumed_from);
-    send_drops();
-    n_cached_tokens -= static_cast<std::uint64_t>(sequence.n_cached.value_or(0));
-    sequence.n_cached.reset();
+    RunningSequence& sequence = *seats[index];
+    if (sequence.resumed_from != CheckpointId()) {
+        cache.give_up(sequence.resumed_from);
+        send_drops();
+        n_cached_tokens -= static_cast<std::uint64_t>(sequence.n_cached.value_or(0));
+        sequence.n_cached.reset();
+    }
     sequence.is_started = false;
     sequence.n_fed = 0;
 }
@@ -76,9 +77,14 @@ std::int64_t SchedulerState::next_mark(const RunningSequence& sequence) const {
     return next == sequence.marks.end() ? std::numeric_limits<std::int64_t>::max() : *next;
 }
 
+/// A context that has slid has lost rows that another reply to the same prompt would read.
+bool SchedulerState::is_keepable(std::int64_t n_tokens) const {
+    return !settings->limits.slides || n_tokens <= settings->limits.n_ctx;
+}
+
 /// Whether the state after the sequence's first `end` tokens is to be kept, and as what; 0: it is not.
 CheckpointId SchedulerState::plan_checkpoint(const RunningSequence& sequence, std::int64_t end) {
-    if (!uses_cache(sequence)) return {};
+    if (!uses_cache(sequence) || !is_keepable(end)) return {};
     const bool is_mark = std::binary_search(sequence.marks.begin(), sequence.marks.end(), end);
     const bool is_reply = end > static_cast<std::int64_t>(sequence.job->prepared->prompt.size());
     const std::int64_t every = settings->cache.every;
@@ -90,9 +96,11 @@ CheckpointId SchedulerState::plan_checkpoint(const RunningSequence& sequence, st
 /// The state in which a reply ended, which costs no copy since the slot goes on without it. Tokens that were
 /// computed and not accepted are not part of it.
 void SchedulerState::keep_final_state(std::size_t index) {
-    RunningSequence& sequence = *slots[index];
+    RunningSequence& sequence = *seats[index];
     if (sequence.is_final_state_kept || sequence.is_cut_off || !uses_cache(sequence)) return;
-    if (!has_die() || !sequence.is_started || sequence.is_in_flight || sequence.n_fed == 0) return;
+    if (!has_die() || !sequence.place || !sequence.is_started || sequence.is_in_flight || sequence.n_fed == 0)
+        return;
+    if (!is_keepable(sequence.n_fed)) return;
     sequence.is_final_state_kept = true;
     const CacheSpace space = space_of(*sequence.job);
     const auto& session = sequence.job->prepared->session;
@@ -101,8 +109,7 @@ void SchedulerState::keep_final_state(std::size_t index) {
     if (checkpoint == CheckpointId()) {
         checkpoint =
             cache.add(space, tokens, sequence.last_checkpoint, session.has_value()).value_or(CheckpointId());
-        if (checkpoint != CheckpointId())
-            self->send(wiring->die, KeepState{SlotId(static_cast<std::int32_t>(index)), checkpoint});
+        if (checkpoint != CheckpointId()) self->send(wiring->die, KeepState{*sequence.place, checkpoint});
     }
     send_drops();
     if (!session) return;
@@ -112,6 +119,8 @@ void SchedulerState::keep_final_state(std::size_t index) {
 }
 
 void SchedulerState::on_checkpoint(const CheckpointTaken& message) {
+    if (is_parked_name(message.checkpoint))
+        return;  // one that the die does not have is noticed at the resume
     if (!message.is_kept) {
         cache.give_up(message.checkpoint);
     } else if (!cache.confirm(message.checkpoint, message.kv_blocks) && has_die()) {

@@ -74,7 +74,11 @@ struct EngineSettings {
     std::vector<std::pair<std::string, std::string>> ops;  // op and implementation, for status
     int n_threads = 1;
     model::Repack repack = model::Repack::none;  // packed copies of weights, made by the die beside its steps
-    int n_slots = 16;
+    int n_slots = 16;                            // sequences that the die holds at once
+    std::uint64_t kv_pool_bytes = 0;             // for the KV of all of them together; 0: whatever they need
+    /// Sequences that may be under way, parked ones included.
+    int n_seats() const { return n_slots + kParkingSeats; }
+    static constexpr int kParkingSeats = 16;
     model::CheckpointSizes checkpoint;                    // what one takes
     std::shared_ptr<const model::CheckpointCodec> codec;  // how one is saved; null: it cannot be
     bool is_die_detached = true;                          // false under the test scheduler

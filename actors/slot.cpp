@@ -5,6 +5,8 @@
 namespace pantheon::actors {
 namespace {
 
+constexpr std::string_view kParkedNote = "parked";
+
 std::string_view kind_name(model::OutputKind kind) {
     switch (kind) {
         case model::OutputKind::reasoning:
@@ -92,6 +94,7 @@ DoneEvent SlotState::Sequence::done_event(const std::string& finish,
     }
     done.stop_match = parser.stop_match();
     done.usage = usage;
+    done.notes = notes;
     done.timings.queue_ms = milliseconds_between(job->received, bound);
     done.timings.prefill_ms = milliseconds_between(bound, first_token.value_or(now));
     if (first_token) {
@@ -122,7 +125,7 @@ void SlotState::Sequence::finish(const std::string& finish, const std::optional<
     job->reply.send(done_event(finish, error));
 }
 
-SlotActor::behavior_type slot(SlotActor::stateful_pointer<SlotState> self, SlotId id, SettingsPtr settings) {
+SlotActor::behavior_type slot(SlotActor::stateful_pointer<SlotState> self, SeatId id, SettingsPtr settings) {
     install_handlers(self);
     self->state.settings = std::move(settings);
     self->state.id = id;
@@ -149,6 +152,12 @@ SlotActor::behavior_type slot(SlotActor::stateful_pointer<SlotState> self, SlotI
         },
         [self, is_current](const PromptCached& message) {
             if (is_current(message.ticket)) self->state.sequence->usage.cached_tokens = message.n;
+        },
+        [self, is_current](const SequenceParked& message) {
+            if (!is_current(message.ticket)) return;
+            auto& notes = self->state.sequence->notes;
+            if (std::find(notes.begin(), notes.end(), kParkedNote) == notes.end())
+                notes.emplace_back(kParkedNote);
         },
         [self, finish, is_current](const AcceptedToken& message) {
             if (!is_current(message.ticket)) return;
@@ -191,7 +200,7 @@ SlotActor::behavior_type slot(SlotActor::stateful_pointer<SlotState> self, SlotI
             SlotState& state = self->state;
             state.scheduler = UpHandle<SchedulerActor>(self->current_sender());
             SlotReport report;
-            report.slot = state.id;
+            report.seat = state.id;
             if (state.sequence) {
                 report.job = state.sequence->job;
                 report.generated = state.sequence->generated;

@@ -27,6 +27,7 @@ struct SlotState {
         model::StreamDetokenizer detokenizer;
         model::OutputParser parser;
         Usage usage;
+        std::vector<std::string> notes;
         std::int64_t n_verdicts = 0;
         std::optional<bool> is_reasoning_open;  // when the thinking budget had been used
         Json logprobs = Json::array();          // score
@@ -44,12 +45,12 @@ struct SlotState {
     };
 
     SettingsPtr settings;
-    SlotId id;
+    SeatId id;
     std::optional<Sequence> sequence;
     UpHandle<SchedulerActor> scheduler;  // who speaks to us last
     WiringPtr wiring;
 };
 
-SlotActor::behavior_type slot(SlotActor::stateful_pointer<SlotState> self, SlotId id, SettingsPtr settings);
+SlotActor::behavior_type slot(SlotActor::stateful_pointer<SlotState> self, SeatId id, SettingsPtr settings);
 
 }  // namespace pantheon::actors

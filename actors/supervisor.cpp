@@ -44,7 +44,7 @@ void SupervisorState::spawn_scheduler(bool is_restart) {
 }
 
 void SupervisorState::spawn_slot(std::size_t index) {
-    children.slots[index] = spawn_child(slot, SlotId(static_cast<std::int32_t>(index)), settings);
+    children.slots[index] = spawn_child(slot, SeatId(static_cast<std::int32_t>(index)), settings);
 }
 
 void SupervisorState::spawn_die() {
@@ -78,7 +78,7 @@ void SupervisorState::spawn_store() {
 void SupervisorState::start() {
     started = Clock::now();
     children.supervisor = SupervisorActor(self);
-    children.slots.resize(static_cast<std::size_t>(settings->engine.n_slots));
+    children.slots.resize(static_cast<std::size_t>(settings->engine.n_seats()));
     spawn_store();
     spawn_scheduler(false);
     for (std::size_t i = 0; i < children.slots.size(); ++i) spawn_slot(i);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <caf/scheduler/test_coordinator.hpp>
+#include <limits>
 
 #include "actors/supervisor.h"
 #include "tests/actors/fake_engine.h"
@@ -49,8 +50,9 @@ class DaemonTest : public ::testing::Test {
         settings.engine.make_executor = [control = control, s = settings,
                                          end = end]() -> Result<std::unique_ptr<model::Executor>> {
             if (control->fail_create) return Error(Code::unavailable, "injected: no device");
-            return make_fake_executor(control, s.engine.n_slots, s.limits.n_ctx, s.text.tokenizer->n_vocab(),
-                                      end);
+            // A context that slides has no end.
+            const int n_ctx = s.limits.slides ? std::numeric_limits<int>::max() : s.limits.n_ctx;
+            return make_fake_executor(control, s.engine.n_slots, n_ctx, s.text.tokenizer->n_vocab(), end);
         };
         SupervisorEvents events = more_events;
         events.on_ready = [this] { is_ready = true; };

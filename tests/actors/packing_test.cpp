@@ -27,6 +27,9 @@ TEST_F(PackingTest, IsDoneByItselfAndReportedWhenNobodyAsksForAnything) {
     start();
     EXPECT_TRUE(is_ready);
     EXPECT_EQ(reported_bytes(), 5u);
+    deliver("a", std::uint64_t{1}, greedy({'a', 'b'}));
+    run();
+    EXPECT_EQ(reported_bytes(), 5u) << "a request that ends takes no packed weights with it";
 }
 
 /// The die has a thread of its own here, so that it packs while the others work: this test waits in real

@@ -62,9 +62,9 @@ TEST_F(DaemonTest, ASlidingContextDoesNotLimitTheReply) {
     settings.limits.n_ctx = 16;
     settings.limits.slides = true;
     start();
-    deliver("c", RequestId("a"), greedy(long_talker('b'), 60));
+    deliver("c", RequestId("a"), greedy(long_talker('b'), 40));
     run();
-    EXPECT_EQ(streamed("c", RequestId("a")).size(), 60U);
+    EXPECT_EQ(streamed("c", RequestId("a")).size(), 40U);
     EXPECT_EQ(events<DoneEvent>("c", RequestId("a"))[0].finish, "length");
 }
 
@@ -268,7 +268,7 @@ TEST_F(DaemonTest, UnstreamedGivesOnlyAcceptedAndDone) {
     EXPECT_EQ(events<DoneEvent>("c", RequestId("r"))[0].text, std::string(reply.begin(), reply.end()));
 }
 
-TEST_F(DaemonTest, AHigherPriorityOvertakesTheQueue) {
+TEST_F(DaemonTest, AHigherPriorityOvertakesTheQueueAndWhatRuns) {
     settings.engine.n_slots = 1;
     start();
     deliver("c", RequestId("first"), greedy(long_talker('a')));
@@ -281,7 +281,7 @@ TEST_F(DaemonTest, AHigherPriorityOvertakesTheQueue) {
     std::vector<std::string> order;
     for (const FakePort::Sent& sent : port->sent)
         if (std::holds_alternative<DoneEvent>(sent.event)) order.push_back(std::get<std::string>(sent.id));
-    EXPECT_EQ(order, (std::vector<std::string>{"first", "urgent", "normal"}));
+    EXPECT_EQ(order, (std::vector<std::string>{"urgent", "first", "normal"}));
 }
 
 TEST_F(DaemonTest, ADeadlineEndsWaitingAndRunningRequests) {

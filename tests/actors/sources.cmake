@@ -8,10 +8,13 @@ pantheon_test(prefix_cache_test
 # Actors on CAF's test scheduler: one thread, virtual time, a fake device and a fake socket.
 pantheon_test(actors_test
   SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/admission_queue_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cache_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/failures_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_engine.cpp
     ${CMAKE_CURRENT_LIST_DIR}/packing_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/parked_streams_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/parking_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/reload_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/requests_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/saved_sessions_test.cpp

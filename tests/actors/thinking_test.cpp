@@ -164,10 +164,14 @@ TEST_F(ThinkingTest, ABudgetNeedsMessagesAndMayNotBeNegative) {
 
 TEST_F(DaemonTest, ARequestThatWaitsHearsSoOnceASecond) {
     settings.engine.n_slots = 1;
+    settings.limits.queue = 64;
     start();
     GenerateRequest holder = greedy(long_talker('a'));
     holder.credit = 1;
-    deliver("c", RequestId("holder"), holder);
+    // Each is parked after a second, until as many are under way as may be.
+    for (int i = 0; i < settings.engine.n_seats(); ++i)
+        deliver("c", RequestId("holder" + std::to_string(i)), holder);
+    for (int i = 0; i < 100; ++i) pass(250ms);
     deliver("c", RequestId("waiting"), greedy({'w', 'a', 'i', 't'}));
     run();
     for (int i = 0; i < 12; ++i) pass(250ms);
@@ -178,7 +182,8 @@ TEST_F(DaemonTest, ARequestThatWaitsHearsSoOnceASecond) {
         EXPECT_EQ(event.done, 0);
         EXPECT_EQ(event.total, 4);
     }
-    EXPECT_TRUE(events<ProgressEvent>("c", RequestId("holder")).empty());
+    for (const ProgressEvent& event : events<ProgressEvent>("c", RequestId("holder0")))
+        EXPECT_EQ(event.phase, "parked");
 }
 
 TEST_F(DaemonTest, APromptBeingReadReportsHowFarItIs) {
