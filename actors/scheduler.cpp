@@ -253,12 +253,14 @@ void SchedulerState::apply(RunResult& result, const Clock::time_point now) {
     if (result.token < 0) return;  // a chunk of the prompt
 
     last_token = now;
+    if (const auto gap = sequence.gap_clock.token(now)) longest_gap = std::max(longest_gap, *gap);
     AcceptedToken accepted;
     accepted.token = result.token;
     accepted.logprob = result.logprob;
     accepted.top = std::move(result.top);
     accepted.is_end_of_generation = settings->text.tokenizer->is_end_of_generation(result.token);
     accept(index, std::move(accepted));
+    update_gap_clock(sequence);
 }
 
 void SchedulerState::accept(std::size_t index, AcceptedToken token) {
@@ -329,6 +331,7 @@ void SchedulerState::cancel(const CancelTicket& message) {
 void SchedulerState::add_credit(const AddCredit& message) {
     if (const auto index = find(message.ticket)) {
         seats[*index]->n_credit += message.n;
+        update_gap_clock(*seats[*index]);
         dispatch();
         return;
     }
@@ -349,6 +352,7 @@ void SchedulerState::pause(const PauseTicket& message) {
     const auto index = find(message.ticket);
     if (!index) return;
     seats[*index]->is_paused = message.is_paused;
+    update_gap_clock(*seats[*index]);
     dispatch();
 }
 

@@ -28,6 +28,7 @@ struct RunningSequence {
     std::vector<std::int64_t> marks;   // where in the prompt its state is to be kept, ascending
     CheckpointId last_checkpoint;      // the newest of it, for what they share
     bool is_final_state_kept = false;  // or has been tried
+    GapClock gap_clock;                // between its tokens
     bool is_cut_off = false;           // told to end before its reply did
     std::int64_t n_scored =
         0;  // score jobs: results handed to the slot; more than n_fed after a replaced die
@@ -90,7 +91,8 @@ struct SchedulerState {
 
     std::uint64_t kv_used_bytes = 0, kv_pool_bytes = 0, repack_bytes = 0;
     std::uint64_t n_prompt_tokens = 0, n_cached_tokens = 0, n_completion_tokens = 0;
-    double mean_request_ms = 0;  // for retry_after_ms
+    std::chrono::milliseconds longest_gap{0};  // between two tokens of a stream, since the start
+    double mean_request_ms = 0;                // for retry_after_ms
 
     bool has_die() const { return wiring && wiring->die; }
     bool is_recovering() const;
@@ -134,6 +136,7 @@ struct SchedulerState {
     // scheduler_parking.cpp
     void give_places();
     void park(std::size_t index);
+    void update_gap_clock(RunningSequence& sequence);
     void park_after_step();
     void resume(std::size_t index, SlotId place);
     void forget_parked_state(RunningSequence& sequence);

@@ -114,6 +114,7 @@ void SchedulerState::park(std::size_t index) {
     if (sequence.is_started && has_die()) self->send(wiring->die, ReleaseSlot{*sequence.place});
     sequence.is_started = false;
     sequence.place.reset();
+    update_gap_clock(sequence);
     ++n_ever_parked;
     if (std::exchange(sequence.was_parked, true)) return;
     self->send(wiring->slots[index], SequenceParked{sequence.job->ticket});
@@ -130,6 +131,7 @@ void SchedulerState::park_after_step() {
 void SchedulerState::resume(std::size_t index, SlotId place) {
     RunningSequence& sequence = *seats[index];
     sequence.place = place;
+    update_gap_clock(sequence);
     if (sequence.parked_as == CheckpointId()) return;  // starts from its tokens when its turn comes
     const Prepared& prepared = *sequence.job->prepared;
     BindSlot bind{place, prepared.sampling, prepared.n_top, sequence.parked_as, {}};
@@ -139,6 +141,15 @@ void SchedulerState::resume(std::size_t index, SlotId place) {
     sequence.is_started = true;
     sequence.resumed_from = CheckpointId();
     forget_parked_state(sequence);
+}
+
+/// A pause counts while the sequence has a place, its first token is out and its client takes the next.
+void SchedulerState::update_gap_clock(RunningSequence& sequence) {
+    if (!sequence.place || sequence.is_held_back() || sequence.generated.empty()) {
+        sequence.gap_clock.stop();
+    } else if (!sequence.gap_clock.is_running()) {
+        sequence.gap_clock.start(Clock::now());
+    }
 }
 
 void SchedulerState::forget_parked_state(RunningSequence& sequence) {

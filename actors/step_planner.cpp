@@ -39,16 +39,34 @@ std::vector<PlannedRows> plan_step(std::span<const SlotProgress> slots, std::int
 
 void ChunkSizer::observe(std::int64_t n_rows, double elapsed_ms) {
     if (n_rows <= 0 || elapsed_ms <= 0) return;
-    const double sample = elapsed_ms / static_cast<double>(n_rows);
-    ms_per_row_ = ms_per_row_ == 0 ? sample : 0.75 * ms_per_row_ + 0.25 * sample;
+    constexpr double kKept = 0.85;  // of the weight of what was measured before
+    const auto rows = static_cast<double>(n_rows);
+    n_ = kKept * n_ + 1;
+    rows_ = kKept * rows_ + rows;
+    ms_ = kKept * ms_ + elapsed_ms;
+    rows_rows_ = kKept * rows_rows_ + rows * rows;
+    rows_ms_ = kKept * rows_ms_ + rows * elapsed_ms;
 }
 
 std::int64_t ChunkSizer::chunk(std::chrono::milliseconds max_gap) const {
     constexpr std::int64_t kFirstChunk =
         8;  // nothing is measured yet: small, so that a slow die shows itself cheaply
-    if (ms_per_row_ == 0) return kFirstChunk;
-    const double rows = static_cast<double>(max_gap.count()) / ms_per_row_;
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(rows), 1, kMaxChunk);
+    if (n_ == 0) return kFirstChunk;
+    const double spread = n_ * rows_rows_ - rows_ * rows_;
+    double per_row = ms_ / rows_;  // as long as all steps were alike: everything is the rows' fault
+    double per_step = 0;
+    if (spread > 1e-3 * n_ * rows_rows_) {
+        const double slope = (n_ * rows_ms_ - rows_ * ms_) / spread;
+        const double base = (ms_ - slope * rows_) / n_;
+        if (slope > 0 && base > 0) {
+            per_row = slope;
+            per_step = base;
+        }
+    }
+    const double rows =
+        std::min((static_cast<double>(max_gap.count()) - per_step) / per_row, static_cast<double>(kMaxChunk));
+    constexpr double kRounding = 1e-6;  // of the sums: what fits exactly fits
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(rows + kRounding), 1, kMaxChunk);
 }
 
 }  // namespace pantheon::actors

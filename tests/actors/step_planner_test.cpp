@@ -72,5 +72,31 @@ TEST(ChunkSizerTest, FitsTheChunkIntoTheGap) {
     EXPECT_EQ(sizer.chunk(std::chrono::milliseconds(200)), kMaxChunk);
 }
 
+TEST(ChunkSizerTest, TellsWhatAStepTakesFromWhatARowTakes) {
+    ChunkSizer sizer;
+    for (int i = 0; i < 10; ++i) {
+        sizer.observe(4, 24 + 4);
+        sizer.observe(64, 24 + 64);
+    }
+    EXPECT_NEAR(static_cast<double>(sizer.chunk(std::chrono::milliseconds(200))), 176, 1);
+    // Decoding alone forgets it, on the safe side.
+    for (int i = 0; i < 200; ++i) sizer.observe(4, 24 + 4);
+    EXPECT_LE(sizer.chunk(std::chrono::milliseconds(200)), 176);
+    EXPECT_GE(sizer.chunk(std::chrono::milliseconds(200)), 28);
+}
+
+TEST(GapClockTest, CountsOnlyWhatTheDaemonIsToBlameFor) {
+    using namespace std::chrono_literals;
+    const GapClock::Time start{};
+    GapClock clock;
+    EXPECT_FALSE(clock.token(start)) << "nothing comes before the first";
+    EXPECT_EQ(clock.token(start + 30ms), 30ms);
+    clock.stop();
+    EXPECT_FALSE(clock.token(start + 5s));
+    clock.stop();
+    clock.start(start + 6s);
+    EXPECT_EQ(clock.token(start + 6s + 40ms), 40ms);
+}
+
 }  // namespace
 }  // namespace pantheon::actors
