@@ -70,6 +70,7 @@ std::optional<TokenId> RunningSequence::forced_token() const {
 // ------------------------------------------------------------------------------------------------
 
 void SchedulerState::submit(const JobPtr& job) {
+    if (refuse_for_memory(job)) return;
     const bool is_score = job->prepared->kind == Prepared::Kind::score;
     if (queue.is_full() && !job->is_resubmitted) {
         self->send(wiring->gateway, TicketFinished{job->ticket});
@@ -115,7 +116,7 @@ void SchedulerState::finish_unbound(const JobPtr& job, const std::string& finish
 
 void SchedulerState::dispatch() {
     if (is_recovering()) return;
-    for (std::size_t i = 0; i < slots.size() && !queue.is_empty(); ++i)
+    for (std::size_t i = 0; i < slots.size() && !queue.is_empty() && may_begin(); ++i)
         if (!slots[i]) begin(SlotId(static_cast<std::int32_t>(i)), queue.pop());
     start_step();
 }
@@ -128,6 +129,7 @@ void SchedulerState::begin(SlotId slot, JobPtr job) {
     n_prompt_tokens += job->prepared->prompt.size();
     self->send(wiring->slots[index], BeginSequence{slot, job});
     self->send(wiring->gateway, TicketBound{job->ticket, slot});
+    tell_rung(*slots[index], index);
     if (slots[index]->is_score() && slots[index]->n_known() == 0) {  // one token: nothing to evaluate
         slots[index]->is_ended = true;
         self->send(wiring->slots[index], ScoredTokens{job->ticket, {}, {}, true});
@@ -150,7 +152,8 @@ std::vector<PlannedRows> SchedulerState::plan_rows() {
                                 s->job->prepared->priority, s->n_known(), s->n_fed, s->may_sample(),
                                 s->is_score(), next_mark(*s)});
         }
-        auto rows = plan_step(progress, chunk_sizer.chunk(settings->limits.max_gap));
+        auto rows =
+            plan_step(progress, std::min(chunk_sizer.chunk(settings->limits.max_gap), orders.prefill_rows));
         bool has_started = false;
         for (const PlannedRows& r : rows) {
             const auto index = static_cast<std::size_t>(r.slot.value);
@@ -362,7 +365,7 @@ void SchedulerState::on_freed(const SlotFreed& message) {
     // The next step tells again; an idle engine holds nothing.
     if (std::none_of(slots.begin(), slots.end(), [](const auto& s) { return s.has_value(); }))
         kv_used_bytes = 0;
-    repack_bytes = 0;
+    if (orders.rung > 0 && has_die()) self->send(wiring->die, TrimMemory{});
     dispatch();
 }
 
@@ -401,6 +404,7 @@ void SchedulerState::die_replaced() {
     // accepted are fed, not drawn again, so the client sees nothing.
     step_in_flight.reset();
     cache.clear();
+    if (has_die()) squeeze_die({});
     for (std::size_t i = 0; i < slots.size(); ++i) {
         if (!slots[i]) continue;
         RunningSequence& sequence = *slots[i];
@@ -518,12 +522,13 @@ EngineSnapshot SchedulerState::snapshot() const {
     snapshot.prompt_tokens = n_prompt_tokens;
     snapshot.cached_tokens = n_cached_tokens;
     snapshot.cache_bytes = cache.bytes();
-    snapshot.cache_limit_bytes = cache.limit_bytes();
+    snapshot.cache_limit_bytes = cache.budget_bytes();
     snapshot.cache_hits = cache.n_hits();
     snapshot.cache_misses = cache.n_misses();
     for (const SavedState& state : saved) snapshot.cache_disk_bytes += state.bytes;
     snapshot.completion_tokens = n_completion_tokens;
     snapshot.is_step_hanging = is_hanging();
+    add_memory(snapshot);
     return snapshot;
 }
 
@@ -558,6 +563,7 @@ SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<Schedul
         [self](const Tick&) { self->state.tick(); },
         [self](const SettingsPtr& next) { self->state.adopt(next); },
         [self](const CheckpointTaken& message) { self->state.on_checkpoint(message); },
+        [self](const MemoryOrders& message) { self->state.on_orders(message); },
         [self](const WeightsPacked& message) { self->state.repack_bytes = message.n_bytes; },
         [self](const GetSnapshot&) -> SnapshotPtr {
             return std::make_shared<const EngineSnapshot>(self->state.snapshot());

@@ -1,5 +1,7 @@
 #include "actors/status_report.h"
 
+#include <algorithm>
+
 namespace pantheon::actors {
 namespace {
 
@@ -29,14 +31,18 @@ Json die_report(const DaemonSettings& settings, const EngineSnapshot& engine) {
     };
 }
 
+bool is_squeezed(const EngineSnapshot& engine) {
+    return engine.slot_limit && *engine.slot_limit < engine.n_slots;
+}
+
 Json engine_report(const DaemonSettings& settings, const EngineSnapshot& engine) {
     return Json{
         {"name", settings.engine.name},
         {"state", engine.state},
         {"dies", Json::array({die_report(settings, engine)})},
         {"slots", Json{{"configured", settings.engine.n_slots},
-                       {"effective", engine.n_slots},
-                       {"reason", "configured"},
+                       {"effective", std::min(engine.n_slots, engine.slot_limit.value_or(engine.n_slots))},
+                       {"reason", is_squeezed(engine) ? "memory" : "configured"},
                        {"busy", engine.n_busy},
                        {"parked", 0}}},
         {"queue", Json{{"waiting", engine.n_waiting}, {"limit", engine.queue_limit}}},
@@ -79,7 +85,7 @@ Json status_report(const DaemonSettings& settings, const EngineSnapshot& engine,
                        {"n_vocab", settings.model.n_vocab},
                        {"nextn", settings.model.has_nextn ? 1 : 0}}},
         {"engines", Json::array({engine_report(settings, engine)})},
-        {"memory", Json{{"level", "OK"}, {"rung", 0}}},
+        {"memory", Json{{"level", level_name(engine.memory_level)}, {"rung", engine.memory_rung}}},
         {"cache", Json{{"bytes", engine.cache_bytes},
                        {"limit_bytes", engine.cache_limit_bytes},
                        {"disk_bytes", engine.cache_disk_bytes},

@@ -1,0 +1,80 @@
+// What the scheduler does when memory is short: it carries out the orders of the memory ladder. Nothing here
+// ends a request that was accepted.
+#include <algorithm>
+#include <utility>
+
+#include "actors/scheduler.h"
+
+namespace pantheon::actors {
+
+void SchedulerState::on_orders(const MemoryOrders& next) {
+    const MemoryOrders before = std::exchange(orders, next);
+    if (orders.rung > before.rung)
+        memory_counters.n_rungs_up += static_cast<std::uint64_t>(orders.rung - before.rung);
+    if (orders.rung < before.rung)
+        memory_counters.n_rungs_down += static_cast<std::uint64_t>(before.rung - orders.rung);
+    if (!wiring) return;
+    squeeze_cache();
+    squeeze_die(before);
+    if (orders.rung > before.rung) {
+        if (has_die()) self->send(wiring->die, TrimMemory{});
+        for (std::size_t i = 0; i < slots.size(); ++i)
+            if (slots[i]) tell_rung(*slots[i], i);
+    }
+    dispatch();
+}
+
+/// Rung 1. The bound is measured from what the cache held when it had to stop growing, so that repeated
+/// orders do not shrink it again and again.
+void SchedulerState::squeeze_cache() {
+    if (orders.cache_may_grow) {
+        cache_held_bytes.reset();
+        cache.set_ceiling(std::nullopt);
+        return;
+    }
+    const std::uint64_t before = cache.bytes();
+    if (!cache_held_bytes) cache_held_bytes = before;
+    cache.set_ceiling(static_cast<std::uint64_t>(static_cast<double>(*cache_held_bytes) * orders.cache_keep));
+    memory_counters.cache_bytes_dropped += before - std::min(before, cache.bytes());
+    send_drops();
+}
+
+/// Rung 2. What runs goes on; only as many sequences begin as the limit leaves room for.
+bool SchedulerState::may_begin() const {
+    if (!orders.slot_limit) return true;
+    return std::count_if(slots.begin(), slots.end(), [](const auto& s) { return s.has_value(); }) <
+           *orders.slot_limit;
+}
+
+/// Rung 3. A die starts with packed weights: `before` is what it knows.
+void SchedulerState::squeeze_die(const MemoryOrders& before) {
+    if (!has_die() || before.keeps_packed == orders.keeps_packed) return;
+    if (settings->engine.repack == model::Repack::none) return;
+    if (!orders.keeps_packed) ++memory_counters.n_unpacked;
+    self->send(wiring->die, KeepPacked{orders.keeps_packed});
+}
+
+/// Rung 5.
+bool SchedulerState::refuse_for_memory(const JobPtr& job) {
+    if (orders.is_admission_open || job->is_resubmitted) return false;
+    ++memory_counters.n_refused;
+    self->send(wiring->gateway, TicketFinished{job->ticket});
+    job->reply.send(ErrorEvent{
+        Error(Code::resource_exhausted,
+              "memory is " + std::string(level_name(orders.level)) + ": no new requests for a while"),
+        orders.retry_after.count()});
+    return true;
+}
+
+void SchedulerState::tell_rung(const RunningSequence& sequence, std::size_t index) {
+    if (orders.rung > 0) self->send(wiring->slots[index], MemoryRung{sequence.job->ticket, orders.rung});
+}
+
+void SchedulerState::add_memory(EngineSnapshot& snapshot) const {
+    snapshot.memory_level = orders.level;
+    snapshot.memory_rung = orders.rung;
+    snapshot.slot_limit = orders.slot_limit;
+    snapshot.memory_counters = memory_counters;
+}
+
+}  // namespace pantheon::actors
