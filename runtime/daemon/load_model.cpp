@@ -84,6 +84,8 @@ Result<LoadedModel> load_model(const config::Config& config) {
     executor.n_ctx = static_cast<int>(config.kv.n_ctx);
     executor.kv_format = config.kv.format;
     settings.engine.repack = config.cpu.repack ? what_fits(**weights, backend) : model::Repack::none;
+    settings.engine.packed_bytes = model::repack_bytes(**weights, backend, settings.engine.repack);
+    settings.memory.ladder = ladder_of(config);
     settings.engine.make_executor = [weights = loaded.weights, executor] {
         return model::Executor::create(weights, executor);
     };
