@@ -1,5 +1,7 @@
 #include "actors/die.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 
 #include "actors/canary.h"
@@ -71,6 +73,12 @@ CheckpointTaken DieState::keep(SlotId slot, CheckpointId checkpoint) {
 void DieState::drop(const DropCheckpoints& message) {
     if (message.is_all) checkpoints.clear();
     for (const CheckpointId checkpoint : message.checkpoints) checkpoints.erase(checkpoint);
+}
+
+/// Freed memory stays with the allocator otherwise, and the system sees none of it.
+void DieState::trim() {
+    executor->release_scratch();
+    ::malloc_trim(0);
 }
 
 /// What came out of one run whose rows of logits begin at `row`; moves `row` past them.
@@ -163,9 +171,21 @@ bool DieState::pack() {
                            std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() -
                                                                                                 packing_since)
                                               .count()) +
-                           " ms after the start");
+                           " ms after it began");
     return false;
 }
+
+namespace {
+
+void begin_packing(DieActor::stateful_pointer<DieState> self) {
+    DieState& state = self->state;
+    state.packing_since = Clock::now();
+    state.executor->begin_repack(state.settings->engine.repack);
+    if (!state.is_packing) self->send(self, PackWeights{});
+    state.is_packing = true;
+}
+
+}  // namespace
 
 DieActor::behavior_type die(DieActor::stateful_pointer<DieState> self, SettingsPtr settings,
                             UpHandle<SupervisorActor> supervisor) {
@@ -185,9 +205,7 @@ DieActor::behavior_type die(DieActor::stateful_pointer<DieState> self, SettingsP
     if (ready.error) {
         self->quit(caf::sec::runtime_error);
     } else if (settings->engine.repack != model::Repack::none) {
-        state.packing_since = Clock::now();
-        state.executor->begin_repack(settings->engine.repack);
-        self->send(self, PackWeights{});
+        begin_packing(self);
     }
 
     return {
@@ -207,6 +225,7 @@ DieActor::behavior_type die(DieActor::stateful_pointer<DieState> self, SettingsP
             const auto found = self->state.checkpoints.find(message.checkpoint);
             return found == self->state.checkpoints.end() ? nullptr : found->second;
         },
+        [self](const TrimMemory&) { self->state.trim(); },
         [self](const StepPlan& plan) {
             std::vector<CheckpointTaken> taken;
             StepDone done = self->state.step(plan, taken);
@@ -216,11 +235,17 @@ DieActor::behavior_type die(DieActor::stateful_pointer<DieState> self, SettingsP
             self->send(scheduler, std::move(done));
         },
         [self, supervisor](const PackWeights&) {
-            if (self->state.pack()) {
+            self->state.is_packing = self->state.pack();
+            if (self->state.is_packing) {
                 self->send(self, PackWeights{});
             } else if (auto up = supervisor.lock()) {
                 self->send(up, WeightsPacked{self->state.executor->repack_bytes()});
             }
+        },
+        [self, supervisor](const KeepPacked& message) {
+            if (message.is_packed) return begin_packing(self);
+            self->state.executor->begin_repack(model::Repack::none);
+            if (auto up = supervisor.lock()) self->send(up, WeightsPacked{0});
         },
     };
 }

@@ -25,11 +25,13 @@ struct DieState {
     std::unordered_set<SlotId> unrestored;  // bound from a checkpoint that could not be used
     std::unordered_map<CheckpointId, model::CheckpointPtr> checkpoints;
     Clock::time_point packing_since;
+    bool is_packing = false;  // a PackWeights of ours is on its way
 
     void bind(const BindSlot& message);
     void release(const ReleaseSlot& message);
     CheckpointTaken keep(SlotId slot, CheckpointId checkpoint);
     void drop(const DropCheckpoints& message);
+    void trim();
     /// `taken`: what became of the states that the plan keeps.
     StepDone step(const StepPlan& plan, std::vector<CheckpointTaken>& taken);
     /// Packs some more weights; true: there is more to do.

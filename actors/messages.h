@@ -12,6 +12,8 @@
 
 #include "actors/caf.h"
 #include "actors/client_messages.h"
+#include "actors/memory/ladder_policy.h"
+#include "actors/memory/readings.h"
 #include "actors/settings.h"
 #include "model/chat/output_parser.h"
 #include "model/sampler/sampler.h"
@@ -139,6 +141,12 @@ struct EndSequence {
     std::optional<Error> error;
 };
 
+/// scheduler → slot: this rung of the memory ladder is in force while the request runs.
+struct MemoryRung {
+    TicketId ticket;
+    int rung = 0;
+};
+
 /// slot → scheduler: `n` further tokens may be generated (only slots that must see each token first, see
 /// needs_verdict()). is_reasoning_open: said once, when thinking_budget tokens have been accepted: whether
 /// the reasoning is still going on, so that it has to be closed.
@@ -230,6 +238,13 @@ struct AdoptCheckpoint {
 struct GetCheckpoint {
     CheckpointId checkpoint;
 };
+/// scheduler → die: have the packed copies of weights that the settings ask for, or none. Logits do not
+/// depend on it.
+struct KeepPacked {
+    bool is_packed = true;
+};
+/// scheduler → die: give unused memory back to the system.
+struct TrimMemory {};
 /// die → scheduler, before the StepDone of a step that takes it.
 struct CheckpointTaken {
     CheckpointId checkpoint;
@@ -248,7 +263,7 @@ struct StepDone {
 };
 /// die → itself, behind what waits for it: time to pack some more weights.
 struct PackWeights {};
-/// die → supervisor → scheduler, when all is packed, or as much as there was memory for.
+/// die → supervisor → scheduler, when all is packed, or as much as there was memory for, or nothing any more.
 struct WeightsPacked {
     std::uint64_t n_bytes = 0;
 };
@@ -261,6 +276,14 @@ struct DieReady {
 struct Wiring;
 using WiringPtr = std::shared_ptr<const Wiring>;
 
+/// What the memory ladder has done to an engine since its scheduler was started.
+struct MemoryCounters {
+    std::uint64_t n_rungs_up = 0, n_rungs_down = 0;
+    std::uint64_t n_refused = 0;            // requests, because admission was closed
+    std::uint64_t cache_bytes_dropped = 0;  // of the prefix cache, when a rung came into force
+    std::uint64_t n_unpacked = 0;           // times that packed weights were dropped
+};
+
 /// For status: a consistent picture of one engine.
 struct EngineSnapshot {
     std::string state;                          // loading | ready | degraded
@@ -272,6 +295,9 @@ struct EngineSnapshot {
     std::uint64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
     std::uint64_t cache_bytes = 0, cache_limit_bytes = 0, cache_hits = 0, cache_misses = 0;
     std::uint64_t cache_disk_bytes = 0;
+    MemoryLevel memory_level = MemoryLevel::ok;
+    int memory_rung = 0;
+    MemoryCounters memory_counters;
     std::vector<TicketId> queued, running;
     bool is_step_hanging = false;  // the step under way has taken longer than die.hang_ms
 };
@@ -330,6 +356,7 @@ struct AliveTick {};
 struct CountLive {};
 struct Shutdown {};
 struct Tick {};
+using MemoryReadingsPtr = std::shared_ptr<const MemoryReadings>;
 using SnapshotPtr = std::shared_ptr<const EngineSnapshot>;
 using TicketListPtr = std::shared_ptr<const TicketList>;
 using PortEventPtr = std::shared_ptr<const PortEvent>;
@@ -358,23 +385,24 @@ using SchedulerActor =
                      caf::reacts_to<PauseTicket>, caf::reacts_to<StepDone>, caf::reacts_to<SlotVerdict>,
                      caf::reacts_to<SlotFreed>, caf::reacts_to<SlotReport>, caf::reacts_to<WiringPtr>,
                      caf::reacts_to<Tick>, caf::reacts_to<SettingsPtr>, caf::reacts_to<CheckpointTaken>,
-                     caf::reacts_to<WeightsPacked>, caf::reacts_to<SetSlotLimit>,
-                     caf::replies_to<GetSnapshot>::with<SnapshotPtr>,
+                     caf::reacts_to<MemoryOrders>, caf::reacts_to<WeightsPacked>,
+                     caf::reacts_to<SetSlotLimit>, caf::replies_to<GetSnapshot>::with<SnapshotPtr>,
                      caf::replies_to<SessionCommandPtr>::with<SessionAnswer>,
                      caf::replies_to<ListTickets>::with<TicketListPtr>>;
 
 /// Owns one sequence's text side: detokeniser, parser, its client; running or parked alike.
-using SlotActor = caf::typed_actor<caf::reacts_to<BeginSequence>, caf::reacts_to<PromptCached>,
-                                   caf::reacts_to<SequenceParked>, caf::reacts_to<AcceptedToken>,
-                                   caf::reacts_to<ScoredTokens>, caf::reacts_to<EndSequence>,
-                                   caf::reacts_to<ReportSlot>, caf::reacts_to<WiringPtr>>;
+using SlotActor =
+    caf::typed_actor<caf::reacts_to<BeginSequence>, caf::reacts_to<PromptCached>,
+                     caf::reacts_to<SequenceParked>, caf::reacts_to<AcceptedToken>,
+                     caf::reacts_to<ScoredTokens>, caf::reacts_to<EndSequence>, caf::reacts_to<ReportSlot>,
+                     caf::reacts_to<MemoryRung>, caf::reacts_to<WiringPtr>>;
 
 /// Owns one device: executor, states, checkpoints, sampling. Steps one plan at a time, in order.
 using DieActor =
     caf::typed_actor<caf::reacts_to<BindSlot>, caf::reacts_to<ReleaseSlot>, caf::reacts_to<KeepState>,
                      caf::reacts_to<DropCheckpoints>, caf::reacts_to<AdoptCheckpoint>,
                      caf::replies_to<GetCheckpoint>::with<model::CheckpointPtr>, caf::reacts_to<StepPlan>,
-                     caf::reacts_to<PackWeights>>;
+                     caf::reacts_to<PackWeights>, caf::reacts_to<KeepPacked>, caf::reacts_to<TrimMemory>>;
 
 /// Owns the configuration file: reads and checks it again when asked. Reading may block; it has a thread of
 /// its own.
@@ -384,6 +412,10 @@ using ConfigActor = caf::typed_actor<caf::replies_to<ReloadConfig>::with<ReloadO
 using StoreActor = caf::typed_actor<
     caf::replies_to<SaveStatePtr>::with<StoreAnswer>, caf::replies_to<LoadState>::with<LoadAnswer>,
     caf::replies_to<DropState>::with<StoreAnswer>, caf::replies_to<ListStates>::with<SavedStates>>;
+
+/// Owns the level and the rung of the memory ladder; the scheduler carries its orders out.
+using MemoryLadderActor = caf::typed_actor<caf::reacts_to<MemoryReadingsPtr>, caf::reacts_to<WiringPtr>,
+                                           caf::reacts_to<SettingsPtr>>;
 
 /// Owns the spawn tree, the restart policy and the settings in force.
 using SupervisorActor =
@@ -399,6 +431,7 @@ struct Wiring {
     DieActor die;                      // empty while there is none
     std::uint64_t die_generation = 0;  // grows with each replacement: states on the die are gone
     StoreActor store;
+    MemoryLadderActor memory_ladder;
     SupervisorActor supervisor;
 };
 
@@ -424,6 +457,14 @@ auto inspect(Inspector& f, DropCheckpoints& x) {
 template <class Inspector>
 auto inspect(Inspector& f, CheckpointTaken& x) {
     return f(caf::meta::type_name("CheckpointTaken"), x.checkpoint, x.is_kept, x.kv_blocks);
+}
+template <class Inspector>
+auto inspect(Inspector& f, KeepPacked& x) {
+    return f(caf::meta::type_name("KeepPacked"), x.is_packed);
+}
+template <class Inspector>
+auto inspect(Inspector& f, TrimMemory&) {
+    return f(caf::meta::type_name("TrimMemory"));
 }
 template <class Inspector>
 auto inspect(Inspector& f, PlannedRun& x) {
@@ -510,3 +551,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::ReloadOutcomePtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::CountLive)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::Shutdown)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::Tick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::MemoryReadingsPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::MemoryOrders)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::MemoryRung)

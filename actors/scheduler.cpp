@@ -77,6 +77,7 @@ std::optional<TokenId> RunningSequence::forced_token() const {
 // ------------------------------------------------------------------------------------------------
 
 void SchedulerState::submit(const JobPtr& job) {
+    if (refuse_for_memory(job)) return;
     const bool is_score = job->prepared->kind == Prepared::Kind::score;
     if (queue.is_full() && !job->is_resubmitted) {
         self->send(wiring->gateway, TicketFinished{job->ticket});
@@ -134,6 +135,7 @@ void SchedulerState::begin(std::size_t index, SlotId place, JobPtr job) {
     const SeatId seat(static_cast<std::int32_t>(index));
     self->send(wiring->slots[index], BeginSequence{seat, job});
     self->send(wiring->gateway, TicketBound{job->ticket, seat});
+    tell_rung(sequence, index);
     if (sequence.is_score() && sequence.n_known() == 0) {  // one token: nothing to evaluate
         sequence.is_ended = true;
         self->send(wiring->slots[index], ScoredTokens{job->ticket, {}, {}, true});
@@ -155,7 +157,8 @@ std::vector<PlannedRows> SchedulerState::plan_rows() {
             progress.push_back({*s->place, s->job->ticket, s->job->prepared->priority, s->n_known(), s->n_fed,
                                 s->may_sample(), s->is_score(), next_mark(*s)});
         }
-        auto rows = plan_step(progress, chunk_sizer.chunk(settings->limits.max_gap));
+        auto rows =
+            plan_step(progress, std::min(chunk_sizer.chunk(settings->limits.max_gap), orders.prefill_rows));
         bool has_started = false;
         for (const PlannedRows& r : rows) {
             const std::size_t index = *find_placed(r.slot);
@@ -371,6 +374,7 @@ void SchedulerState::on_freed(const SlotFreed& message) {
     mean_request_ms = mean_request_ms == 0 ? ms : 0.9 * mean_request_ms + 0.1 * ms;
     keep_final_state(index);
     leave(index);
+    if (orders.rung > 0 && has_die()) self->send(wiring->die, TrimMemory{});
     dispatch();
 }
 
@@ -422,6 +426,7 @@ void SchedulerState::die_replaced() {
     // Whatever the old die held is gone: every sequence is evaluated again from its tokens. Tokens that were
     // accepted are fed, not drawn again, so the client sees nothing.
     step_in_flight.reset();
+    if (has_die()) squeeze_die({});
     for (std::size_t i = 0; i < seats.size(); ++i) {
         if (!seats[i]) continue;
         RunningSequence& sequence = *seats[i];
@@ -550,12 +555,13 @@ EngineSnapshot SchedulerState::snapshot() const {
     snapshot.prompt_tokens = n_prompt_tokens;
     snapshot.cached_tokens = n_cached_tokens;
     snapshot.cache_bytes = cache.bytes();
-    snapshot.cache_limit_bytes = cache.limit_bytes();
+    snapshot.cache_limit_bytes = cache.budget_bytes();
     snapshot.cache_hits = cache.n_hits();
     snapshot.cache_misses = cache.n_misses();
     for (const SavedState& state : saved) snapshot.cache_disk_bytes += state.bytes;
     snapshot.completion_tokens = n_completion_tokens;
     snapshot.is_step_hanging = is_hanging();
+    add_memory(snapshot);
     return snapshot;
 }
 
@@ -591,6 +597,7 @@ SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<Schedul
         [self](const Tick&) { self->state.tick(); },
         [self](const SettingsPtr& next) { self->state.adopt(next); },
         [self](const CheckpointTaken& message) { self->state.on_checkpoint(message); },
+        [self](const MemoryOrders& message) { self->state.on_orders(message); },
         [self](const WeightsPacked& message) { self->state.repack_bytes = message.n_bytes; },
         [self](const SetSlotLimit& message) { self->state.set_slot_limit(message); },
         [self](const GetSnapshot&) -> SnapshotPtr {

@@ -89,6 +89,10 @@ struct SchedulerState {
 
     std::vector<SavedState> saved;  // sessions on disk, newest first, as the store has said last
 
+    MemoryOrders orders;                            // of the memory ladder
+    std::optional<std::uint64_t> cache_held_bytes;  // what the cache held when it had to stop growing
+    MemoryCounters memory_counters;
+
     std::uint64_t kv_used_bytes = 0, kv_pool_bytes = 0, repack_bytes = 0;
     std::uint64_t n_prompt_tokens = 0, n_cached_tokens = 0, n_completion_tokens = 0;
     std::chrono::milliseconds longest_gap{0};  // between two tokens of a stream, since the start
@@ -105,6 +109,7 @@ struct SchedulerState {
     void on_checkpoint(const CheckpointTaken& message);
     void adopt(const SettingsPtr& next);
     void set_slot_limit(const SetSlotLimit& message);
+    void on_orders(const MemoryOrders& next);
     caf::result<SessionAnswer> session_command(const SessionCommandPtr& command);
     void on_verdict(const SlotVerdict& message);
     void on_freed(const SlotFreed& message);
@@ -154,6 +159,13 @@ struct SchedulerState {
     void keep_final_state(std::size_t index);
     bool uses_cache(const RunningSequence& sequence) const;
     void send_drops();
+    // scheduler_pressure.cpp
+    bool refuse_for_memory(const JobPtr& job);
+    void drop_parked_states();
+    void tell_rung(const RunningSequence& sequence, std::size_t index);
+    void squeeze_cache();
+    void squeeze_die(const MemoryOrders& before);
+    void add_memory(EngineSnapshot& snapshot) const;
     // scheduler_sessions.cpp
     struct SessionKey {
         CacheSpace space;

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "actors/memory/ladder_policy.h"
+#include "actors/memory/readings.h"
 #include "model/chat/chat_template.h"
 #include "model/executor.h"
 #include "model/sampler/sampler.h"
@@ -66,6 +68,12 @@ struct CacheSettings {
     std::uint64_t limit_bytes = 0;  // sessions.bytes: for everything that is kept; 0: no cache
 };
 
+/// The memory ladder.
+struct MemorySettings {
+    LadderSettings ladder;
+    std::shared_ptr<ReadingSource> source;  // null: nothing is read, the ladder stays where it is
+};
+
 struct EngineSettings {
     std::string name = "main";
     std::string die_id = "cpu";  // as the configuration spells it
@@ -74,6 +82,7 @@ struct EngineSettings {
     std::vector<std::pair<std::string, std::string>> ops;  // op and implementation, for status
     int n_threads = 1;
     model::Repack repack = model::Repack::none;  // packed copies of weights, made by the die beside its steps
+    std::uint64_t packed_bytes = 0;              // what they take once all are made
     int n_slots = 16;                            // sequences that the die holds at once
     std::uint64_t kv_pool_bytes = 0;             // for the KV of all of them together; 0: whatever they need
     /// Sequences that may be under way, parked ones included.
@@ -122,6 +131,7 @@ struct DaemonSettings {
     TextModel text;
     Limits limits;
     CacheSettings cache;
+    MemorySettings memory;
     EngineSettings engine;
 };
 

@@ -95,6 +95,7 @@ DoneEvent SlotState::Sequence::done_event(const std::string& finish,
     done.stop_match = parser.stop_match();
     done.usage = usage;
     done.notes = notes;
+    if (memory_rung > 0) done.notes.push_back("memory_rung_" + std::to_string(memory_rung));
     done.timings.queue_ms = milliseconds_between(job->received, bound);
     done.timings.prefill_ms = milliseconds_between(bound, first_token.value_or(now));
     if (first_token) {
@@ -209,6 +210,11 @@ SlotActor::behavior_type slot(SlotActor::stateful_pointer<SlotState> self, SeatI
                 report.is_reasoning_open = state.sequence->is_reasoning_open;
             }
             if (auto up = state.scheduler.lock()) self->send(up, std::move(report));
+        },
+        [self, is_current](const MemoryRung& message) {
+            if (!is_current(message.ticket)) return;
+            int& rung = self->state.sequence->memory_rung;
+            rung = std::max(rung, message.rung);
         },
         [self](const WiringPtr& wiring) { self->state.wiring = wiring; },
     };

@@ -33,6 +33,7 @@ struct SlotState {
         Json logprobs = Json::array();          // score
         Json top = Json::array();               // score
         std::int64_t n_scored = 0;
+        int memory_rung = 0;  // the highest of the memory ladder while it ran
 
         /// Feeds one accepted token and sends its event.
         void accept(const AcceptedToken& message, const model::Tokenizer& tokenizer);

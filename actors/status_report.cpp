@@ -1,5 +1,7 @@
 #include "actors/status_report.h"
 
+#include <algorithm>
+
 namespace pantheon::actors {
 namespace {
 
@@ -79,7 +81,7 @@ Json status_report(const DaemonSettings& settings, const EngineSnapshot& engine,
                        {"n_vocab", settings.model.n_vocab},
                        {"nextn", settings.model.has_nextn ? 1 : 0}}},
         {"engines", Json::array({engine_report(settings, engine)})},
-        {"memory", Json{{"level", "OK"}, {"rung", 0}}},
+        {"memory", Json{{"level", level_name(engine.memory_level)}, {"rung", engine.memory_rung}}},
         {"cache", Json{{"bytes", engine.cache_bytes},
                        {"limit_bytes", engine.cache_limit_bytes},
                        {"disk_bytes", engine.cache_disk_bytes},

@@ -3,6 +3,7 @@
 #include "actors/config_watcher.h"
 #include "actors/die.h"
 #include "actors/gateway.h"
+#include "actors/memory_ladder.h"
 #include "actors/scheduler.h"
 #include "actors/slot.h"
 #include "actors/state_store.h"
@@ -75,6 +76,10 @@ void SupervisorState::spawn_store() {
     }
 }
 
+void SupervisorState::spawn_memory_ladder(bool is_restart) {
+    children.memory_ladder = spawn_child(memory_ladder, settings, is_restart);
+}
+
 void SupervisorState::start() {
     started = Clock::now();
     children.supervisor = SupervisorActor(self);
@@ -84,6 +89,7 @@ void SupervisorState::start() {
     for (std::size_t i = 0; i < children.slots.size(); ++i) spawn_slot(i);
     children.text = spawn_child(text_worker, settings);
     spawn_gateway(false);
+    spawn_memory_ladder(false);
     spawn_config();
     publish();
     spawn_die();
@@ -98,6 +104,7 @@ void SupervisorState::publish() {
     for (const SlotActor& slot : wiring->slots) self->send(slot, WiringPtr(wiring));
     self->send(wiring->text, WiringPtr(wiring));
     self->send(wiring->gateway, WiringPtr(wiring));
+    self->send(wiring->memory_ladder, WiringPtr(wiring));
     if (events.on_wiring) events.on_wiring(wiring);
 }
 
@@ -128,6 +135,7 @@ void SupervisorState::on_down(const caf::down_msg& down) {
     if (is_same(children.scheduler, down.source)) who = "scheduler";
     if (is_same(config, down.source)) who = "config watcher";
     if (is_same(children.store, down.source)) who = "store";
+    if (is_same(children.memory_ladder, down.source)) who = "memory ladder";
     if (is_same(children.die, down.source) || is_same(starting_die, down.source)) who = "die";
     std::size_t slot_index = 0;
     for (std::size_t i = 0; i < children.slots.size(); ++i)
@@ -153,6 +161,8 @@ void SupervisorState::on_down(const caf::down_msg& down) {
         spawn_config();
     } else if (who == "store") {
         spawn_store();
+    } else if (who == "memory ladder") {
+        spawn_memory_ladder(true);
     } else if (who == "die") {
         children.die = DieActor();
         spawn_die();
@@ -190,6 +200,7 @@ void SupervisorState::adopt(const SettingsPtr& next) {
     self->send(children.scheduler, SettingsPtr(next));
     self->send(children.text, SettingsPtr(next));
     self->send(children.gateway, SettingsPtr(next));
+    self->send(children.memory_ladder, SettingsPtr(next));
 }
 
 void SupervisorState::alive_tick() {
@@ -237,6 +248,7 @@ void SupervisorState::stop() {
     if (is_stopping) return;
     is_stopping = true;
     port->set_sink({});
+    if (settings->memory.source) settings->memory.source->set_sink({});
     const auto end = [this](const auto& handle) {
         if (handle) self->send_exit(handle, caf::exit_reason::user_shutdown);
     };
@@ -244,6 +256,7 @@ void SupervisorState::stop() {
     end(children.text);
     end(config);
     end(children.store);
+    end(children.memory_ladder);
     end(children.scheduler);
     for (const SlotActor& slot : children.slots) end(slot);
     end(children.die);

@@ -74,6 +74,7 @@ struct SupervisorState {
     void spawn_die();
     void spawn_config();
     void spawn_store();
+    void spawn_memory_ladder(bool is_restart);
     void adopt(const SettingsPtr& next);
     void publish();
     void fail(Error error);

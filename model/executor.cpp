@@ -59,6 +59,7 @@ class HostExecutor final : public Executor {
         return packed_ ? packed_->pack_some(budget) : false;
     }
     std::uint64_t repack_bytes() const override { return packed_ ? packed_->n_bytes() : 0; }
+    void release_scratch() override { forward_.release_scratch(); }
 
     std::uint64_t kv_used_bytes() const override { return slots_.kv_used_bytes(); }
     std::uint64_t kv_pool_bytes() const override { return slots_.kv_pool_bytes(); }

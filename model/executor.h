@@ -133,6 +133,8 @@ class Executor {
     /// Both at once.
     Status repack(Repack repack);
     virtual std::uint64_t repack_bytes() const { return 0; }  // held now
+    /// Frees what only steps need, between two of them; the logits of the last one are gone.
+    virtual void release_scratch() {}
 
     virtual std::uint64_t kv_used_bytes() const = 0;
     virtual std::uint64_t kv_pool_bytes() const = 0;  // what n_slots × n_ctx rows would take

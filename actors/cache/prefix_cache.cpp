@@ -170,8 +170,8 @@ std::optional<CheckpointId> PrefixCache::cheapest() const {
 /// goes first and the clock moves to its worth, so what is not used ages. A newcomer that is worth less than
 /// all others is itself what goes.
 bool PrefixCache::make_room(std::uint64_t n_bytes, double newcomer) {
-    if (n_bytes > limit_bytes_) return false;
-    while (bytes() + n_bytes > limit_bytes_) {
+    if (n_bytes > budget_bytes()) return false;
+    while (bytes() + n_bytes > budget_bytes()) {
         const auto least = cheapest();
         if (!least) return false;
         const double its = worth(entries_.at(*least));
@@ -186,7 +186,7 @@ bool PrefixCache::make_room(std::uint64_t n_bytes, double newcomer) {
 }
 
 void PrefixCache::shrink_to_limit() {
-    while (bytes() > limit_bytes_) {
+    while (bytes() > budget_bytes()) {
         const auto least = cheapest();
         if (!least) return;
         erase(*least);
@@ -220,6 +220,11 @@ void PrefixCache::set_limit(std::uint64_t limit_bytes) {
     // Nothing is kept any more, named or not.
     names_.clear();
     for (auto& [id, entry] : entries_) entry.n_names = 0;
+    shrink_to_limit();
+}
+
+void PrefixCache::set_ceiling(std::optional<std::uint64_t> ceiling_bytes) {
+    ceiling_bytes_ = ceiling_bytes;
     shrink_to_limit();
 }
 

@@ -2,6 +2,7 @@
 // here and is told in the same order.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -76,6 +77,9 @@ class PrefixCache {
     std::vector<Session> sessions(const CacheSpace& space) const;  // by name
 
     void set_limit(std::uint64_t limit_bytes);
+    /// A bound below the limit for as long as memory is short; nothing: the limit alone. What is worth least
+    /// goes at once; named states stay.
+    void set_ceiling(std::optional<std::uint64_t> ceiling_bytes);
     /// The die and all it held are gone.
     void clear();
     /// What the die has to drop since the last call.
@@ -84,6 +88,10 @@ class PrefixCache {
     bool is_enabled() const { return limit_bytes_ > 0; }
     std::uint64_t bytes() const;
     std::uint64_t limit_bytes() const { return limit_bytes_; }
+    /// The limit or, where there is one and it is lower, the ceiling.
+    std::uint64_t budget_bytes() const {
+        return std::min(limit_bytes_, ceiling_bytes_.value_or(limit_bytes_));
+    }
     std::uint64_t n_hits() const { return n_hits_; }
     std::uint64_t n_misses() const { return n_misses_; }
     std::size_t size() const { return entries_.size(); }
@@ -126,6 +134,7 @@ class PrefixCache {
 
     model::CheckpointSizes sizes_;
     std::uint64_t limit_bytes_ = 0;
+    std::optional<std::uint64_t> ceiling_bytes_;
     std::map<CacheSpace, RadixTree> trees_;
     std::unordered_map<CheckpointId, Entry> entries_;
     std::unordered_map<std::uint64_t, int> n_holders_;  // of each KV block

@@ -27,6 +27,9 @@ class Forward {
     /// Other copies of the same weights, between two steps.
     void set_weights(std::shared_ptr<const Weights> weights) { weights_ = std::move(weights); }
 
+    /// Frees the working memory; the next prepare() takes what it needs.
+    void release_scratch() { work_ = Workspace(); }
+
     /// Takes the memory that the step needs, KV pages included. resource_exhausted: no slot has changed.
     Status prepare(const StepBatch& batch);
     /// Runs a prepared batch and advances its slots. Cannot fail. The logits are valid until the next

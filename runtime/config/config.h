@@ -63,6 +63,21 @@ struct SessionsSection {
     std::string dir;
 };
 
+/// The memory ladder: when it gives way, and how far.
+struct MemorySection {
+    bool ladder = true;
+    std::string readings_dir;                      // empty: the host's own files
+    std::optional<std::int64_t> tight_free_bytes;  // nothing: a part of the limit
+    std::optional<std::int64_t> critical_free_bytes;
+    std::int64_t tight_pressure = 0;  // percent
+    std::int64_t critical_pressure = 0;
+    std::chrono::milliseconds dwell{};
+    std::chrono::milliseconds step{};
+    std::int64_t slots_tight = 0;
+    std::int64_t slots_critical = 0;
+    std::int64_t cache_keep = 0;  // percent
+};
+
 struct LimitsSection {
     std::int64_t max_tokens = 0;
 };
@@ -101,6 +116,7 @@ struct Config {
     DieSection die;
     SchedulerSection scheduler;
     SessionsSection sessions;
+    MemorySection memory;
     LimitsSection limits;
     SamplingSection sampling;
     MetricsSection metrics;

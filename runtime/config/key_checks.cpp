@@ -60,6 +60,12 @@ Status check_sessions_dir(Config& config, std::size_t) {
     return Error(Code::invalid_argument, quote_toml(dir) + ": is not absolute");
 }
 
+Status check_readings_dir(Config& config, std::size_t) {
+    const std::string& dir = config.memory.readings_dir;
+    if (dir.empty() || dir.front() == '/') return {};
+    return Error(Code::invalid_argument, quote_toml(dir) + ": is not absolute");
+}
+
 Status auto_endpoint(Config& config, std::size_t, const HostDefaults& host) {
     config.ipc.endpoint = host.endpoint;
     return {};

@@ -11,6 +11,7 @@ namespace pantheon::config {
 
 Status auto_model_path(Config& config, std::size_t engine, const HostDefaults& host);
 Status check_sessions_dir(Config& config, std::size_t engine);
+Status check_readings_dir(Config& config, std::size_t engine);
 Status auto_endpoint(Config& config, std::size_t engine, const HostDefaults& host);
 
 Status check_model_path(Config& config, std::size_t engine);

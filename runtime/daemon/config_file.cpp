@@ -47,6 +47,7 @@ actors::ReloadOutcome ConfigFile::reload(const actors::DaemonSettings& in_force,
     const std::int32_t n_ctx = next->limits.n_ctx;
     next->limits = limits_of(*in_force_);
     next->cache = cache_of(*in_force_);
+    next->memory.ladder = ladder_of(*in_force_);
     next->limits.n_ctx = n_ctx;  // the states are made for it
     next->text.sampling = sampling_defaults(in_force_->sampling, of_file_);
     next->pending_restart.clear();

@@ -55,6 +55,24 @@ actors::CacheSettings cache_of(const config::Config& config) {
     return {config.sessions.every, config.sessions.dir, static_cast<std::uint64_t>(config.sessions.bytes)};
 }
 
+actors::LadderSettings ladder_of(const config::Config& config) {
+    const config::MemorySection& memory = config.memory;
+    actors::LadderSettings ladder;
+    ladder.is_enabled = memory.ladder;
+    if (memory.tight_free_bytes)
+        ladder.tight_free_bytes = static_cast<std::uint64_t>(*memory.tight_free_bytes);
+    if (memory.critical_free_bytes)
+        ladder.critical_free_bytes = static_cast<std::uint64_t>(*memory.critical_free_bytes);
+    ladder.tight_pressure = static_cast<double>(memory.tight_pressure);
+    ladder.critical_pressure = static_cast<double>(memory.critical_pressure);
+    ladder.dwell = memory.dwell;
+    ladder.step = memory.step;
+    ladder.slots_tight = static_cast<int>(memory.slots_tight);
+    ladder.slots_critical = static_cast<int>(memory.slots_critical);
+    ladder.cache_keep = static_cast<double>(memory.cache_keep) / 100;
+    return ladder;
+}
+
 actors::Limits limits_of(const config::Config& config) {
     actors::Limits limits;
     limits.n_ctx = static_cast<std::int32_t>(config.kv.n_ctx);

@@ -17,5 +17,6 @@ actors::SamplingDefaults sampling_defaults(const config::SamplingSection& config
 
 actors::Limits limits_of(const config::Config& config);
 actors::CacheSettings cache_of(const config::Config& config);
+actors::LadderSettings ladder_of(const config::Config& config);
 
 }  // namespace pantheon::daemon

@@ -79,6 +79,8 @@ Result<LoadedModel> load_model(const config::Config& config) {
     settings.engine.repack =
         config.cpu.repack ? model::repack_that_fits(**weights, backend, config::host_defaults().free_bytes)
                           : model::Repack::none;
+    settings.engine.packed_bytes = model::repack_bytes(**weights, backend, settings.engine.repack);
+    settings.memory.ladder = ladder_of(config);
     settings.engine.make_executor = [weights = loaded.weights, executor] {
         return model::Executor::create(weights, executor);
     };

@@ -11,6 +11,7 @@
 #include "runtime/daemon/load_model.h"
 #include "runtime/daemon/notifier.h"
 #include "runtime/daemon/service.h"
+#include "runtime/memory/host_readings.h"
 
 namespace pantheon::daemon {
 namespace {
@@ -62,6 +63,11 @@ int run(const CommandLine& command) {
         std::cout << describe_plan(config, *loaded);
         return kClean;
     }
+    // A folder of files has no pressure that the kernel would wake us for.
+    const std::string& readings_dir = config.memory.readings_dir;
+    loaded->settings.memory.source = std::make_shared<memory::HostReadings>(
+        readings_dir, readings_dir.empty() ? memory::PressureWatch(config::process_environment())
+                                           : memory::PressureWatch());
     if (!config.file.empty())
         loaded->settings.config_source = std::make_shared<ConfigFile>(load.config, loaded->file_sampling);
     return serve(std::move(loaded->settings), router_config(config), notifier);

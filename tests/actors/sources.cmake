@@ -5,6 +5,11 @@ pantheon_test(prefix_cache_test
     ${CMAKE_CURRENT_LIST_DIR}/cache/prefix_cache_test.cpp
   LIBS pantheon_actors
   LABELS fast)
+# Decisions of the memory ladder, without actors.
+pantheon_test(ladder_policy_test
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/memory/ladder_policy_test.cpp
+  LIBS pantheon_actors
+  LABELS fast)
 # Actors on CAF's test scheduler: one thread, virtual time, a fake device and a fake socket.
 pantheon_test(actors_test
   SOURCES
@@ -12,6 +17,7 @@ pantheon_test(actors_test
     ${CMAKE_CURRENT_LIST_DIR}/cache_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/failures_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_engine.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/memory_ladder_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/packing_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/parked_streams_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/parking_test.cpp

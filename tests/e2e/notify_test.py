@@ -133,21 +133,24 @@ class IdleTest(unittest.TestCase):
             seconds = 5
             time.sleep(seconds)
             after = self.counters(daemon.process.pid)
-            n_wakeups, cpu_ticks = after[0] - before[0], after[1] - before[1]
-            print(f"idle: {n_wakeups / seconds:.1f} wake-ups a second, {cpu_ticks} ticks of CPU in {seconds} s")
+            wakeups = {thread: n - before[0].get(thread, 0) for thread, n in after[0].items()}
+            cpu_ticks = after[1] - before[1]
+            print(f"idle: {sum(wakeups.values()) / seconds:.1f} wake-ups a second, {cpu_ticks} ticks of CPU in {seconds} s")
             if not IS_SANITIZED:  # a sanitizer has a thread of its own
-                self.assertLessEqual(n_wakeups, seconds + 2)
+                # One thread looks at the memory once a second; the others hear of it only when it is short.
+                self.assertLessEqual(max(wakeups.values()), seconds + 2, wakeups)
+                self.assertLessEqual(sum(wakeups.values()), 2 * seconds, wakeups)
                 self.assertLessEqual(cpu_ticks, 1)
 
     def counters(self, pid):
-        """Voluntary context switches of all threads, and CPU time in ticks."""
-        n_wakeups = 0
+        """Voluntary context switches of each thread, and CPU time in ticks."""
+        wakeups = {}
         for task in Path(f"/proc/{pid}/task").iterdir():
             for line in (task / "status").read_text().splitlines():
                 if line.startswith("voluntary_ctxt_switches:"):
-                    n_wakeups += int(line.split()[1])
+                    wakeups[task.name] = int(line.split()[1])
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return n_wakeups, int(fields[11]) + int(fields[12])
+        return wakeups, int(fields[11]) + int(fields[12])
 
 
 if __name__ == "__main__":

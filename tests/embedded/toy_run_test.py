@@ -146,6 +146,9 @@ class FactsTest(unittest.TestCase):
     # In the manual of features to come, while a build without them has another value.
     AHEAD = {"kv.format", "cpu.repack", "sessions.every", "sessions.bytes", "sessions.dir"}
 
+    # Newer than the training.
+    NOT_TAUGHT = ("memory.",)
+
     def setUp(self):
         self.facts = {f.subject: f for f in corpus.Corpus().facts}
 
@@ -156,6 +159,8 @@ class FactsTest(unittest.TestCase):
                 section = line.strip("[]")
             elif line.startswith("#") and " = " in line and line[1].islower() and " " not in line.split(" = ")[0]:
                 name, _, value = line[1:].partition(" = ")
+                if f"{section}.{name}".startswith(self.NOT_TAUGHT):
+                    continue
                 fact = self.facts[f"{section}.{name}"]
                 if value not in ('"auto"', "[]") and fact.subject not in self.AHEAD:
                     self.assertTrue(fact.default.startswith(value.strip('"')), f"{fact.subject}: {fact.default}, not {value}")

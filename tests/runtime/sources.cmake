@@ -5,6 +5,11 @@ pantheon_test(config_test
     ${CMAKE_CURRENT_LIST_DIR}/config/host_defaults_test.cpp
   LIBS pantheon_config)
 
+pantheon_test(memory_readings_test
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/memory/memory_readings_test.cpp
+  LIBS pantheon_memory
+  LABELS fast tsan)
+
 pantheon_test(cli_test
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/cli/parser_test.cpp
