@@ -47,15 +47,6 @@ class CacheTest : public DaemonTest {
         return usage.cached_tokens;
     }
 
-    SnapshotPtr snapshot() {
-        SnapshotPtr result;
-        caf::scoped_actor self{system};
-        auto request = self->request(wiring->scheduler, caf::infinite, GetSnapshot{});
-        run();
-        request.receive([&](const SnapshotPtr& s) { result = s; }, [](const caf::error&) {});
-        return result;
-    }
-
     Json sessions(CacheMode mode = CacheMode::private_, std::uint32_t uid = 1000) {
         const RequestId id(n_requests_++);
         deliver("c", id, SessionRequest{"sessions", std::nullopt, mode}, uid);

@@ -102,6 +102,16 @@ class DaemonTest : public ::testing::Test {
         return tokens;
     }
 
+    /// Of the engine, as the scheduler has it.
+    SnapshotPtr snapshot() {
+        SnapshotPtr result;
+        caf::scoped_actor self{system};
+        auto request = self->request(wiring->scheduler, caf::infinite, GetSnapshot{});
+        run();
+        request.receive([&](const SnapshotPtr& s) { result = s; }, [](const caf::error&) {});
+        return result;
+    }
+
     /// The reply of the fake device without its end token, which has no event.
     std::vector<TokenId> expected(const std::vector<TokenId>& prompt, std::int64_t max_tokens = 40) const {
         std::vector<TokenId> reply = fake_reply(prompt, max_tokens, end);

@@ -48,15 +48,6 @@ class MemoryLadderTest : public DaemonTest {
         control->n_to_pack = 5;
     }
 
-    SnapshotPtr snapshot() {
-        SnapshotPtr result;
-        caf::scoped_actor self{system};
-        auto request = self->request(wiring->scheduler, caf::infinite, GetSnapshot{});
-        run();
-        request.receive([&](const SnapshotPtr& s) { result = s; }, [](const caf::error&) {});
-        return result;
-    }
-
     Json status() {
         const RequestId id(std::uint64_t{1000 + n_asked_++});
         deliver("observer", id, StatusRequest{});

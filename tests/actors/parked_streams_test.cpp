@@ -16,14 +16,6 @@ class ParkedStreamsTest : public DaemonTest {
         settings.engine.checkpoint = {1000, 100, kFakeBlockRows};
         settings.cache = {64, "", 1 << 20};
     }
-    SnapshotPtr snapshot() {
-        SnapshotPtr result;
-        caf::scoped_actor self{system};
-        auto request = self->request(wiring->scheduler, caf::infinite, GetSnapshot{});
-        run();
-        request.receive([&](const SnapshotPtr& s) { result = s; }, [](const caf::error&) {});
-        return result;
-    }
     void limit(int n, const std::string& reason = "test") {
         caf::anon_send(wiring->scheduler, SetSlotLimit{n, reason});
     }

@@ -55,6 +55,14 @@ TinyShape packable_shape() {
     return shape;
 }
 
+ExecutorConfig two_threads() {
+    ExecutorConfig config;
+    config.backend = model::Backend::cpu;
+    config.n_ctx = kContext;
+    config.n_threads = 2;
+    return config;
+}
+
 std::vector<float> all_logits(Executor& executor, const std::vector<TokenId>& tokens,
                               const std::vector<model::Repack>& modes) {
     EXPECT_TRUE(executor.bind(SlotId{0}));
@@ -79,11 +87,7 @@ TEST(ExecutorTest, RepackingInMidSequenceLeavesEveryBitOfTheLogits) {
     using model::Repack;
     const auto weights = *tiny_model(packable_shape()).load();
     const auto tokens = random_tokens(36, 300, 9);
-    ExecutorConfig config;
-    config.backend = model::Backend::cpu;
-    config.n_ctx = kContext;
-    config.n_threads = 2;
-    auto executor = *Executor::create(weights, config);
+    auto executor = *Executor::create(weights, two_threads());
     EXPECT_EQ(executor->repack_bytes(), 0u);
     const auto want = all_logits(*executor, tokens, {Repack::none});
     for (const auto& modes : std::vector<std::vector<Repack>>{
@@ -97,11 +101,7 @@ TEST(ExecutorTest, RepackingInMidSequenceLeavesEveryBitOfTheLogits) {
 TEST(ExecutorTest, PackingLittleByLittleBetweenStepsLeavesEveryBitOfTheLogits) {
     const auto weights = *tiny_model(packable_shape()).load();
     const auto tokens = random_tokens(36, 300, 9);
-    ExecutorConfig config;
-    config.backend = model::Backend::cpu;
-    config.n_ctx = kContext;
-    config.n_threads = 2;
-    auto executor = *Executor::create(weights, config);
+    auto executor = *Executor::create(weights, two_threads());
     const auto want = all_logits(*executor, tokens, {model::Repack::none});
     executor->begin_repack(model::Repack::all);
     ASSERT_TRUE(executor->bind(SlotId{0}));
@@ -126,10 +126,7 @@ TEST(ExecutorTest, PackingLittleByLittleBetweenStepsLeavesEveryBitOfTheLogits) {
 TEST(ExecutorTest, ATokenPassesOneBarrierAPhaseAndTheProfileCountsThem) {
     using model::Phase;
     model::StepProfile profile;
-    ExecutorConfig config;
-    config.backend = model::Backend::cpu;
-    config.n_ctx = kContext;
-    config.n_threads = 2;
+    ExecutorConfig config = two_threads();
     config.profile = &profile;
     const auto weights = *tiny_model(packable_shape()).load();
     auto executor = *Executor::create(weights, config);
