@@ -73,9 +73,9 @@ struct Tile256 {
 #pragma GCC unroll 8
                 for (int c = 0; c < Columns; ++c) {
                     const int lane = r * Columns + c;
-                    products[lane] = product(block, columns[c].q + 256 * b, columns[c].sums + 16 * b);
+                    products[lane] = product(block, columns[c].q + 256 * b, columns[c].sums + kSumsPer256 * b);
                     if constexpr (Loader::kHasMin)
-                        mins[lane] = _mm256_madd_epi16(block.mins, load32(columns[c].sums + 16 * b));
+                        mins[lane] = _mm256_madd_epi16(block.mins, load32(columns[c].sums + kSumsPer256 * b));
                     d[lane] = row_d;
                     d_column[lane] = columns[c].d[b];
                     if constexpr (Loader::kHasMin) dmin[lane] = row_dmin;
@@ -109,10 +109,10 @@ struct Tile256 {
                 Block256 block;
                 float d, dmin = 0;
                 Loader::load(w + (first + i) * Loader::kBytes, block, d, dmin);
-                products[i] = product(block, column.q + 256 * next, column.sums + 16 * next);
+                products[i] = product(block, column.q + 256 * next, column.sums + kSumsPer256 * next);
                 scale[i] = d * column.d[next];
                 if constexpr (Loader::kHasMin) {
-                    mins[i] = _mm256_madd_epi16(block.mins, load32(column.sums + 16 * next));
+                    mins[i] = _mm256_madd_epi16(block.mins, load32(column.sums + kSumsPer256 * next));
                     min_scale[i] = dmin * column.d[next];
                 }
                 if (++next == n_blocks) next = 0;

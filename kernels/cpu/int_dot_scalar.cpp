@@ -35,7 +35,7 @@ struct Tile256 {
                     int product = 0, min = 0;
                     for (int s = 0; s < 16; ++s) {
                         product += w.scale[s] * dot_ints(w.w + 16 * s, column.q + 256 * b + 16 * s, 16);
-                        if constexpr (Type::kHasMin) min += w.min[s] * column.sums[16 * b + s];
+                        if constexpr (Type::kHasMin) min += w.min[s] * column.sums[kSumsPer256 * b + s];
                     }
                     total = __builtin_fmaf(w.d * column.d[b], static_cast<float>(product), total);
                     if constexpr (Type::kHasMin)

@@ -19,8 +19,10 @@ struct Column {
     const float* x = nullptr;
     const std::int8_t* q = nullptr;
     const float* d = nullptr;            // per block
-    const std::int16_t* sums = nullptr;  // of q: per 16 values in blocks of 256, per 32 in blocks of 32
+    const std::int16_t* sums = nullptr;  // of q: kSumsPer256 for a block of 256, one for a block of 32
 };
+/// Sums of 16 values each, then of 32 each.
+constexpr int kSumsPer256 = 16 + 8;
 constexpr int kMaxColumns = 8;
 
 /// y[c][r] = row r of the weights · column c, for n_rows ≥ 1 rows row_bytes apart and 1 … kMaxColumns

@@ -6,6 +6,9 @@
 // multiply-adds.
 #pragma once
 
+#include <array>
+#include <utility>
+
 #include "kernels/cpu/leaves.h"
 #include "kernels/cpu/panel_types.h"
 #include "kernels/linear/weight_panels.h"
@@ -86,18 +89,19 @@ struct BlockSum {
         sum.template add_pair<2>(group, scale, totals);
         sum.template add_pair<3>(group, scale, totals);
     }
+#if defined(PANTHEON_ISA_AVX512)
+    template <int n_groups>
+    inline __attribute__((always_inline)) void add_groups(const std::byte* body, int g, const Column* columns,
+                                                          std::int64_t first);
+#endif
     /// Adds the block to y.
     inline __attribute__((always_inline)) void finish(const std::byte* head, std::int64_t b,
                                                       const Column* columns, Floats* y) {
         const Floats d = load_halves(head);
         for (int c = 0; c < n_columns; ++c) {
-            const std::int16_t* sums = columns[c].sums + 16 * b;
+            const std::int16_t* sums = columns[c].sums + kSumsPer256 * b;
             const Floats column_d = all_floats(columns[c].d[b]);
-            std::int16_t of_32[8];
-            if constexpr (Type::kScalesPerGroup == 1 && (Type::kHasMin || Type::kOffsetBits > 0)) {
-                sums_of_32(sums, of_32);
-                sums = of_32;
-            }
+            if constexpr (Type::kScalesPerGroup == 1) sums += 16;  // those of 32
             if constexpr (Type::kOffsetBits > 0) {
                 Ints offset = zero_ints();
                 for (int i = 0; i < 4 * Type::kScalesPerGroup; ++i)
@@ -116,6 +120,65 @@ struct BlockSum {
     }
 };
 
+#if defined(PANTHEON_ISA_AVX512)
+
+/// Some groups of 32 at once, each part that has a scale with a sum of its own for every column: enough
+/// independent chains to hide the latency of the products.
+template <class Type, int n_columns, int n_groups>
+struct GroupSums {
+    static constexpr int kParts = Type::kScalesPerGroup, kPairs = 4 / kParts;
+    const std::int8_t* a[n_columns];  // the first group's activations
+    Ints sums[n_groups * kParts][n_columns];
+
+    template <int i>
+    inline __attribute__((always_inline)) void add_pairs(const typename Type::Group* groups) {
+        for (int p = 0; p < n_groups; ++p) add_pair<i>(groups[p], sums[p * kParts], 32 * p);
+        if constexpr (kParts == 2)
+            for (int p = 0; p < n_groups; ++p)
+                add_pair<i + kPairs>(groups[p], sums[p * kParts + 1], 32 * p);
+    }
+
+  private:
+    template <int i>
+    inline __attribute__((always_inline)) void add_pair(const typename Type::Group& group, Ints* sum, int at) {
+        Bytes even, odd;
+        group.template pair<i>(even, odd);
+        for (int c = 0; c < n_columns; ++c)
+            sum[c] = add_products(i % kPairs == 0 ? zero_ints() : sum[c], even, four_at(a[c] + at + 8 * i));
+        for (int c = 0; c < n_columns; ++c) sum[c] = add_products(sum[c], odd, four_at(a[c] + at + 8 * i + 4));
+    }
+};
+
+#endif
+
+#if defined(PANTHEON_ISA_AVX512)
+template <class Type, int n_columns>
+template <int n_groups>
+inline __attribute__((always_inline)) void BlockSum<Type, n_columns>::add_groups(const std::byte* body, int g,
+                                                                                const Column* columns,
+                                                                                std::int64_t first) {
+    constexpr int kGroupBytes = Type::kBodyVectors * 4 * kR;
+    GroupSums<Type, n_columns, n_groups> of;
+    for (int c = 0; c < n_columns; ++c) of.a[c] = columns[c].q + first + 32 * g;
+    std::array<typename Type::Group, n_groups> groups = [&]<std::size_t... p>(std::index_sequence<p...>) {
+        return std::array<typename Type::Group, n_groups>{typename Type::Group(body + p * kGroupBytes)...};
+    }(std::make_index_sequence<n_groups>());
+    of.template add_pairs<0>(groups.data());
+    of.template add_pairs<1>(groups.data());
+    if constexpr (Type::kScalesPerGroup == 1) {
+        of.template add_pairs<2>(groups.data());
+        of.template add_pairs<3>(groups.data());
+    }
+    for (int p = 0; p < n_groups; ++p) {
+        Ints scale[2];
+        scales_of_group(g + p, scale);
+        for (int h = 0; h < Type::kScalesPerGroup; ++h)
+            for (int c = 0; c < n_columns; ++c)
+                totals[c] = add_ints(totals[c], weighed(of.sums[p * Type::kScalesPerGroup + h][c], scale[h]));
+    }
+}
+#endif
+
 /// Types in blocks of 256.
 template <class Type, int n_columns>
 inline void dot_panel_256(const std::byte* panel, const PanelLayout& layout, const Column* columns,
@@ -127,11 +190,19 @@ inline void dot_panel_256(const std::byte* panel, const PanelLayout& layout, con
         BlockSum<Type, n_columns> sum;
         sum.start(panel);
         const std::byte* body = panel + kHeadBytes;
+#if defined(PANTHEON_ISA_AVX512)
+        constexpr int kSums = n_columns > 4 ? 2 : n_columns > 2 ? 4 : 8;
+        constexpr int kGroups = kSums / Type::kScalesPerGroup;
+#pragma GCC unroll 1
+        for (int g = 0; g < 8; g += kGroups, body += kGroups * kGroupBytes)
+            sum.template add_groups<kGroups>(body, g, columns, 256 * b);
+#else
 #pragma GCC unroll 1
         for (int g = 0; g < 8; g += 2, body += 2 * kGroupBytes) {
             sum.add_group(body, g, columns, 256 * b);
             sum.add_group(body + kGroupBytes, g + 1, columns, 256 * b);
         }
+#endif
         sum.finish(panel, b, columns, y);
         panel = body;
     }

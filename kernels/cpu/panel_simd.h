@@ -21,13 +21,6 @@ inline std::int32_t two_at(const std::int16_t* sums) {
     std::memcpy(&v, sums, sizeof v);
     return v;
 }
-/// Sums of 32 activations from sums of 16: eight of a block of 256.
-inline void sums_of_32(const std::int16_t* sums, std::int16_t* out) {
-    const __m128i* p = reinterpret_cast<const __m128i*>(sums);
-    const __m128i pairs = _mm_hadd_epi16(_mm_loadu_si128(p), _mm_loadu_si128(p + 1));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), pairs);
-}
-
 #if defined(PANTHEON_ISA_AVX512)
 
 constexpr int kPanelRows = 16;

@@ -6,12 +6,13 @@
 
 namespace pantheon::kernels::PANTHEON_ISA {
 
-/// Width values per scale, SumWidth values per sum.
+/// Width values per scale, SumWidth values per sum; of a block of 256 also the sums of 32.
 template <int Width, int SumWidth>
 inline void quantise_blocks(const float* x, std::int64_t n, std::int8_t* q, std::int16_t* sums, float* d) {
     constexpr float kRound = 12582912.0f;  // 1.5 · 2^23: the sum's low byte is the rounded value
     constexpr float kTiny = 1e-30f;        // below it 127 / max could overflow
-    for (; n > 0; n -= Width, x += Width, q += Width, sums += Width / SumWidth, ++d) {
+    constexpr int kSums = Width == 256 ? kSumsPer256 : 1;
+    for (; n > 0; n -= Width, x += Width, q += Width, sums += kSums, ++d) {
         F8 largest = zero8(), finite = zero8();
         for (int i = 0; i < Width; i += 8) {
             const F8 v = load(x + i);
@@ -44,6 +45,8 @@ inline void quantise_blocks(const float* x, std::int64_t n, std::int8_t* q, std:
             }
             sums[s / SumWidth] = static_cast<std::int16_t>(total);
         }
+        if constexpr (Width == 256)
+            for (int s = 0; s < 8; ++s) sums[16 + s] = static_cast<std::int16_t>(sums[2 * s] + sums[2 * s + 1]);
         *d = is_plain ? max_abs / 127.0f * (sum(with_x) / sum(with_q)) : check;
     }
 }

@@ -13,8 +13,12 @@ std::int64_t in_lines(std::int64_t n_bytes) {
     return (n_bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 
+std::int64_t sums_per_block(int width) {
+    return width == 256 ? kSumsPer256 : 1;
+}
+
 QuantisedRows layout(std::int64_t n_in, int width) {
-    const std::int64_t n_blocks = n_in / width, n_sums = width == 256 ? n_in / 16 : n_blocks;
+    const std::int64_t n_blocks = n_in / width, n_sums = n_blocks * sums_per_block(width);
     QuantisedRows rows;
     rows.width = width;
     rows.d_offset = in_lines(n_in);
@@ -64,9 +68,9 @@ void ActivationRows::quantise_part(CpuIsa isa, const QuantisedRows& form, std::i
                                    std::int64_t first, std::int64_t n) const {
     const Leaves& leaves = cpu_leaves(isa);
     Quantise* quantise = form.width == 256 ? leaves.quantise_256 : leaves.quantise_32;
-    const std::int64_t sum_width = form.width == 256 ? 16 : 32;
-    quantise(this->row(row) + first, n, form.q(row) + first, form.sums(row) + first / sum_width,
-             form.d(row) + first / form.width);
+    const std::int64_t block = first / form.width;
+    quantise(this->row(row) + first, n, form.q(row) + first, form.sums(row) + block * sums_per_block(form.width),
+             form.d(row) + block);
 }
 
 }  // namespace pantheon::kernels

@@ -20,7 +20,7 @@ struct QuantisedRows {
     std::int8_t* q(std::int64_t row) const { return reinterpret_cast<std::int8_t*>(data + row * row_bytes); }
     /// One scale a block.
     float* d(std::int64_t row) const { return reinterpret_cast<float*>(data + row * row_bytes + d_offset); }
-    /// Sums of q: per 16 values where width is 256, per 32 where it is 32.
+    /// Sums of q: kSumsPer256 a block where width is 256, one where it is 32.
     std::int16_t* sums(std::int64_t row) const {
         return reinterpret_cast<std::int16_t*>(data + row * row_bytes + sums_offset);
     }
