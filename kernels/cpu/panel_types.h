@@ -64,6 +64,7 @@ struct PanelQ4K {
     }
     struct Group {
         const std::byte* p;
+        Group() = default;
         explicit Group(const std::byte* body) : p(body) {}
         template <int i>
         void pair(Bytes& even, Bytes& odd) const {
@@ -78,6 +79,7 @@ struct PanelQ5K : PanelQ4K {
     struct Group {
         const std::byte* p;
         Bytes fifth;
+        Group() = default;
         explicit Group(const std::byte* body) : p(body + 4 * kR), fifth(load_bytes(body)) {}
         template <int i>
         void pair(Bytes& even, Bytes& odd) const {
@@ -99,6 +101,7 @@ struct PanelQ6K {
     struct Group {
         const std::byte* p;
         Bytes upper[2];
+        Group() = default;
         explicit Group(const std::byte* body)
             : p(body + 8 * kR), upper{load_bytes(body), load_bytes(body + 4 * kR)} {}
         template <int i>
@@ -130,6 +133,7 @@ struct PanelQ3K {
     }
     struct Group {
         Bytes upper, lower[2];
+        Group() = default;
         explicit Group(const std::byte* body)
             : upper(load_bytes(body)), lower{load_bytes(body + 4 * kR), load_bytes(body + 8 * kR)} {}
         template <int i>
@@ -160,6 +164,7 @@ struct PanelIq4Xs {
     }
     struct Group {
         const std::byte* p;
+        Group() = default;
         explicit Group(const std::byte* body) : p(body) {}
         template <int i>
         void pair(Bytes& even, Bytes& odd) const {
