@@ -32,6 +32,10 @@ inline void dot_panels_q8_0(const std::byte* panels, const PanelLayout& layout, 
 #endif
             for (int p = 0; p < n_panels; ++p) totals[p][c] = start;
         }
+        for (int p = 0; p < n_panels; ++p) {
+            prefetch_ahead<2 * kR>(head + p * layout.bytes);
+            prefetch_ahead<32 * kR>(body + p * layout.bytes);
+        }
 #pragma GCC unroll 8
         for (int g = 0; g < 8; ++g) {
             Bytes w[n_panels];

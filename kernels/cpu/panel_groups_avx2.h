@@ -66,6 +66,7 @@ inline void dot_panel_256(const std::byte* panel, const PanelLayout& layout, con
         for (int c = 0; c < n_columns; ++c) totals[c] = zero_ints();
 #pragma GCC unroll 2
         for (int g = 0; g < 8; ++g, body += kPanelGroupBytes<Type>) {
+            prefetch_ahead<kPanelGroupBytes<Type>>(body);
             Ints scale[2];
             head.scales_of_group(g, scale);
             GroupSum<Type, n_columns> sum;
@@ -132,6 +133,7 @@ inline void dot_two_panels_256(const std::byte* panels, const PanelLayout& layou
         const std::byte* body[2] = {panel[0] + kPanelHeadBytes<Type>, panel[1] + kPanelHeadBytes<Type>};
 #pragma GCC unroll 1
         for (int g = 0; g < 8; ++g) {
+            for (int p = 0; p < 2; ++p) prefetch_ahead<kPanelGroupBytes<Type>>(body[p]);
             Ints scale[2][2];
             for (int p = 0; p < 2; ++p) heads[p].scales_of_group(g, scale[p]);
             TwoGroupSum<Type, n_columns> sum;

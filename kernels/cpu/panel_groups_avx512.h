@@ -122,6 +122,7 @@ inline void dot_panels_256(const std::byte* panels, const PanelLayout& layout, c
                 Ints scale[kGroups][n_panels][2];
                 for (int i = 0; i < kGroups; ++i, body += kPanelGroupBytes<Type>)
                     for (int p = 0; p < n_panels; ++p) {
+                        prefetch_ahead<kPanelGroupBytes<Type>>(body + p * layout.bytes);
                         groups[i][p] = typename Type::Group(body + p * layout.bytes);
                         heads[p].scales_of_group(g + i, scale[i][p]);
                     }
