@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cpu/dot_tiles.h"
+#include "kernels/cpu/float_dot_avx512.h"
 
 namespace pantheon::kernels::PANTHEON_ISA {
 
@@ -47,14 +48,23 @@ struct FloatTile {
     }
 };
 
+template <class Weight>
+inline void float_dot_rows(const std::byte* w, std::int64_t row_bytes, int n_rows, std::int64_t n_in,
+                           const Column* columns, int n_columns, float* const* y) {
+#if defined(PANTHEON_ISA_AVX512)
+    if (n_columns > 4) return dot_many_columns<Weight>(w, row_bytes, n_rows, n_in, columns, n_columns, y);
+#endif
+    dot_rows_of<FloatTile<Weight>>(w, row_bytes, n_rows, n_in, columns, n_columns, y);
+}
+
 inline DotRows* dot_rows(WeightType type) {
     switch (type) {
         case WeightType::f32:
-            return dot_rows_of<FloatTile<WeightF32>>;
+            return float_dot_rows<WeightF32>;
         case WeightType::f16:
-            return dot_rows_of<FloatTile<WeightF16>>;
+            return float_dot_rows<WeightF16>;
         case WeightType::bf16:
-            return dot_rows_of<FloatTile<WeightBf16>>;
+            return float_dot_rows<WeightBf16>;
         default:
             return int_dot_rows(type);
     }

@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t kBlock = 256;  // the widest block of activations, and so what one thread completes
 // Weight rows that a thread takes at once. Few rows of the step: long stretches of memory. Many: so few
 // weights that they stay in the first cache for all rows.
-constexpr std::int64_t kLongStretch = 128, kShortStretch = 16;
+constexpr std::int64_t kLongStretch = 128, kShortStretch = 32;
 constexpr int kFewRows = 4;
 
 std::int64_t n_blocks(std::int64_t n) {
