@@ -88,7 +88,7 @@ RunResult DieState::read_out(const PlannedRun& run, const model::StepLogits& log
     SlotSampling& slot = slots.at(run.slot);
     remember(slot.recent, run.tokens);
     if (run.kind == RunKind::sample) {
-        auto drawn = model::sample(logits.row(row++), slot.params, slot.recent, run.sample_index,
+        auto drawn = model::sample(logits.sampling_row(row++), slot.params, slot.recent, run.sample_index,
                                    settings->text.tokenizer->never_sampled(), slot.n_top);
         result.is_finite = drawn.is_finite;
         result.token = drawn.token;

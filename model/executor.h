@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/sampler/logit_row.h"
 #include "model/state/checkpoint.h"
 #include "runtime/base/ids.h"
 #include "runtime/base/status.h"
@@ -71,8 +72,15 @@ struct StepLogits {
     std::int64_t n_rows = 0;
     std::int64_t n_vocab = 0;
     const float* data = nullptr;
+    const float* tile_maxima = nullptr;  // see kernels::TileMaxima; null: not known
     std::span<const float> row(std::int64_t i) const {
         return {data + i * n_vocab, static_cast<std::size_t>(n_vocab)};
+    }
+    /// The same for sampling.
+    LogitRow sampling_row(std::int64_t i) const {
+        if (!tile_maxima) return row(i);
+        const std::int64_t n_tiles = kernels::n_logit_tiles(n_vocab);
+        return {row(i), {tile_maxima + i * n_tiles, static_cast<std::size_t>(n_tiles)}};
     }
 };
 

@@ -56,6 +56,25 @@ inline void exp_minus(const float* x, float shift, float* y, std::int64_t n) {
         store_some(y + i, exp(load_some(x + i, n - i) - set1(shift)), n - i);
 }
 
+inline float finite_max(const float* x, std::int64_t n) {
+    F8 largest = set1(-__builtin_inff()), finite = zero8();
+    std::int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const F8 v = load(x + i);
+        largest = max(v, largest);
+        finite = fma(v, zero8(), finite);  // NaN for good once a value is not finite
+    }
+    float lanes[8];
+    store(lanes, largest);
+    float m = lanes[0], check = sum(finite);
+    for (int j = 1; j < 8; ++j) m = lanes[j] > m ? lanes[j] : m;
+    for (; i < n; ++i) {
+        m = x[i] > m ? x[i] : m;
+        check = __builtin_fmaf(x[i], 0.0f, check);
+    }
+    return check == 0.0f ? m : __builtin_nanf("");
+}
+
 inline void moe_combine(const float* routed, std::int64_t stride, const float* weights, int n_used,
                         const float* shared, float gate, const float* base, float* y, std::int64_t n) {
     const F8 shared_weight = sigmoid(set1(gate));

@@ -73,7 +73,8 @@ struct Tile256 {
 #pragma GCC unroll 8
                 for (int c = 0; c < Columns; ++c) {
                     const int lane = r * Columns + c;
-                    products[lane] = product(block, columns[c].q + 256 * b, columns[c].sums + kSumsPer256 * b);
+                    products[lane] =
+                        product(block, columns[c].q + 256 * b, columns[c].sums + kSumsPer256 * b);
                     if constexpr (Loader::kHasMin)
                         mins[lane] = _mm256_madd_epi16(block.mins, load32(columns[c].sums + kSumsPer256 * b));
                     d[lane] = row_d;

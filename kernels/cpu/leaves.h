@@ -115,6 +115,8 @@ struct Leaves {
     /// is null; rows of routed stride floats apart. y may be base.
     void (*moe_combine)(const float* routed, std::int64_t stride, const float* weights, int n_used,
                         const float* shared, float gate, const float* base, float* y, std::int64_t n);
+    /// The greatest of n ≥ 1 values; NaN when one is infinite or NaN.
+    float (*finite_max)(const float* x, std::int64_t n);
     void (*causal_conv)(const ConvChannels& channels);
     /// exp(g) and k · q of n tokens; g, beta gate_stride and q, k stride floats apart.
     void (*delta_rule_tokens)(const float* q, const float* k, std::int64_t stride, int head_dim,

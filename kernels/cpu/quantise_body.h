@@ -46,7 +46,8 @@ inline void quantise_blocks(const float* x, std::int64_t n, std::int8_t* q, std:
             sums[s / SumWidth] = static_cast<std::int16_t>(total);
         }
         if constexpr (Width == 256)
-            for (int s = 0; s < 8; ++s) sums[16 + s] = static_cast<std::int16_t>(sums[2 * s] + sums[2 * s + 1]);
+            for (int s = 0; s < 8; ++s)
+                sums[16 + s] = static_cast<std::int16_t>(sums[2 * s] + sums[2 * s + 1]);
         *d = is_plain ? max_abs / 127.0f * (sum(with_x) / sum(with_q)) : check;
     }
 }

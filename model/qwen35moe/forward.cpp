@@ -133,11 +133,12 @@ StepLogits Forward::run(const StepBatch& batch) {
         if (probe_) probe_->post_norm({h, static_cast<std::size_t>(n_rows * n_embd)});
         kernels::ActivationRows head_in(h, n_embd, n_rows, work_.input_storage.data());
         ops_.linear(exec_, weights_->head(), head_in, work_.logits.data());
+        ops_.tile_maxima(exec_, work_.logits.data(), n_wanted, weights_->n_vocab(), work_.tile_maxima.data());
     }
     if (profile_) ++profile_->n_steps;
 
     for (const StepBatch::Run& run : batch.runs) slots_.commit(run.slot, run.n_rows);
-    return {n_wanted, weights_->n_vocab(), work_.logits.data()};
+    return {n_wanted, weights_->n_vocab(), work_.logits.data(), work_.tile_maxima.data()};
 }
 
 }  // namespace pantheon::model

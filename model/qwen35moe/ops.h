@@ -12,6 +12,7 @@
 #include "kernels/moe/expert_ffn.h"
 #include "kernels/moe/router.h"
 #include "kernels/norm/rms_norm.h"
+#include "kernels/sampling/tile_maxima.h"
 #include "model/executor.h"
 
 namespace pantheon::model {
@@ -34,6 +35,8 @@ struct Ops {
     kernels::Router* router;
     kernels::ExpertHidden* expert_hidden;
     kernels::ExpertOutput* expert_output;
+
+    kernels::TileMaxima* tile_maxima;
 };
 
 const Ops& ops_for(Backend backend);

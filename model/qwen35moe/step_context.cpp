@@ -69,6 +69,8 @@ void Workspace::reserve(const ModelConfig& config, std::size_t n_rows, std::size
     if (config.n_attention_layers() > 0) storage_for(inner_storage, config.n_head * config.head_dim, n_rows);
     if (config.n_gdn_layers() > 0) storage_for(inner_storage, config.gdn_d_inner(), n_rows);
     grow(logits, n_wanted * n_vocab);
+    grow(tile_maxima,
+         n_wanted * static_cast<std::size_t>(kernels::n_logit_tiles(static_cast<std::int64_t>(n_vocab))));
 }
 
 }  // namespace pantheon::model

@@ -60,7 +60,8 @@ struct Workspace {
     // shared one.
     std::vector<std::byte> input_storage, inner_storage, shared_storage;
 
-    std::vector<float> logits;  // f32 [wanted rows, n_vocab]
+    std::vector<float> logits;       // f32 [wanted rows, n_vocab]
+    std::vector<float> tile_maxima;  // of the logits, see kernels::TileMaxima
 
     /// Throws std::bad_alloc or std::length_error.
     void reserve(const ModelConfig& config, std::size_t n_rows, std::size_t n_wanted, std::size_t n_vocab);

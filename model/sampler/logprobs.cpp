@@ -28,13 +28,13 @@ double raw_logprob(std::span<const float> logits, TokenId token) {
     return logits[static_cast<std::size_t>(token)] - log_sum_exp(logits);
 }
 
-std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, int n) {
-    return n <= 0 ? std::vector<TokenLogprob>() : top_logprobs(logits, n, log_sum_exp(logits));
+std::vector<TokenLogprob> top_logprobs(const LogitRow& row, int n) {
+    return n <= 0 ? std::vector<TokenLogprob>() : top_logprobs(row, n, log_sum_exp(row.values));
 }
 
-std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, int n, double norm) {
+std::vector<TokenLogprob> top_logprobs(const LogitRow& row, int n, double norm) {
     if (n <= 0 || std::isnan(norm)) return {};
-    std::vector<Candidate> best = select_top(logits, static_cast<std::size_t>(n));
+    std::vector<Candidate> best = select_top(row, {}, static_cast<std::size_t>(n));
     std::sort(best.begin(), best.end(), comes_before);
     std::vector<TokenLogprob> result;
     result.reserve(best.size());

@@ -1,7 +1,6 @@
 #include "model/sampler/sampler.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -14,21 +13,25 @@ namespace {
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 constexpr float kLargest = std::numeric_limits<float>::max();
 
-bool all_finite(std::span<const float> logits) {
-    constexpr std::uint32_t kExponent = 0x7F800000;
-    bool is_finite = true;
-    for (const float l : logits) is_finite &= (std::bit_cast<std::uint32_t>(l) & kExponent) != kExponent;
-    return is_finite;
-}
-
 /// Bias and penalties of extreme size saturate, so that only masked entries are infinite.
 float saturate(double logit) {
     return static_cast<float>(std::clamp<double>(logit, -kLargest, kLargest));
 }
 
+/// The few logits that settings change, in order of id.
 class AdjustedLogits {
   public:
-    explicit AdjustedLogits(std::span<const float> raw) { values_.assign(raw.begin(), raw.end()); }
+    AdjustedLogits(std::span<const float> raw, const SamplingParams& params, std::span<const TokenId> window,
+                   std::span<const TokenId> never_sampled)
+        : n_vocab_(raw.size()) {
+        std::vector<TokenId> ids(never_sampled.begin(), never_sampled.end());
+        for (const auto& [id, bias] : params.logit_bias) ids.push_back(id);
+        if (params.has_penalties()) ids.insert(ids.end(), window.begin(), window.end());
+        std::sort(ids.begin(), ids.end());
+        ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+        for (const TokenId id : ids)
+            if (is_known(id)) changed_.push_back({raw[static_cast<std::size_t>(id)], id});
+    }
 
     void add_bias(std::span<const std::pair<TokenId, float>> biases) {
         for (const auto& [id, bias] : biases)
@@ -36,10 +39,7 @@ class AdjustedLogits {
     }
 
     void penalise(const SamplingParams& params, std::span<const TokenId> window) {
-        if (params.repeat_penalty == 1.0F && params.presence_penalty == 0.0F &&
-            params.frequency_penalty == 0.0F)
-            return;
-        if (window.size() > kPenaltyWindow) window = window.last(kPenaltyWindow);
+        if (!params.has_penalties()) return;
         std::vector<TokenId> seen(window.begin(), window.end());
         std::sort(seen.begin(), seen.end());
         for (auto it = seen.begin(); it != seen.end();) {
@@ -59,15 +59,18 @@ class AdjustedLogits {
             if (float* l = find(id)) *l = kMasked;
     }
 
-    std::span<const float> values() const { return values_; }
+    std::span<const Candidate> changed() const { return changed_; }
 
   private:
+    bool is_known(TokenId id) const { return id >= 0 && static_cast<std::size_t>(id) < n_vocab_; }
     float* find(TokenId id) {
-        return id >= 0 && static_cast<std::size_t>(id) < values_.size()
-                   ? &values_[static_cast<std::size_t>(id)]
-                   : nullptr;
+        if (!is_known(id)) return nullptr;
+        const auto at = std::lower_bound(changed_.begin(), changed_.end(), id,
+                                         [](const Candidate& c, TokenId wanted) { return c.id < wanted; });
+        return &at->logit;  // every id that is asked for is there
     }
-    std::vector<float> values_;
+    std::size_t n_vocab_;
+    std::vector<Candidate> changed_;
 };
 
 /// Walks the candidates in order of id to where the draw falls.
@@ -91,12 +94,13 @@ TokenId draw(std::vector<Candidate>& candidates, double max_logit, const Samplin
     return candidates[i].id;
 }
 
-TokenId choose(std::span<const float> adjusted, const SamplingParams& params, std::uint64_t index) {
+TokenId choose(const LogitRow& row, std::span<const Candidate> changed, const SamplingParams& params,
+               std::uint64_t index) {
     const bool is_greedy = params.temperature == 0.0F;
     const std::size_t k = is_greedy           ? 1
-                          : params.top_k == 0 ? adjusted.size()
+                          : params.top_k == 0 ? row.values.size()
                                               : static_cast<std::size_t>(params.top_k);
-    std::vector<Candidate> candidates = select_top(adjusted, k);
+    std::vector<Candidate> candidates = select_top(row, changed, k);
     if (candidates.empty()) return -1;
     if (is_greedy) return candidates[0].id;
     const double max_logit = std::min_element(candidates.begin(), candidates.end(), comes_before)->logit;
@@ -114,21 +118,21 @@ double uniform_draw(std::uint64_t seed, std::uint64_t index) {
     return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-SampleResult sample(std::span<const float> logits, const SamplingParams& params,
-                    std::span<const TokenId> window, std::uint64_t index,
-                    std::span<const TokenId> never_sampled, int n_top) {
+SampleResult sample(const LogitRow& row, const SamplingParams& params, std::span<const TokenId> window,
+                    std::uint64_t index, std::span<const TokenId> never_sampled, int n_top) {
     SampleResult result;
-    result.is_finite = all_finite(logits);
+    result.is_finite = row.is_finite();
     if (!result.is_finite) return result;
-    AdjustedLogits adjusted(logits);
+    if (window.size() > kPenaltyWindow) window = window.last(kPenaltyWindow);
+    AdjustedLogits adjusted(row.values, params, window, never_sampled);
     adjusted.add_bias(params.logit_bias);
     adjusted.penalise(params, window);
     adjusted.mask(never_sampled);
-    result.token = choose(adjusted.values(), params, index);
+    result.token = choose(row, adjusted.changed(), params, index);
     if (n_top >= 0 && result.token >= 0) {
-        const double norm = log_sum_exp(logits);
-        result.logprob = static_cast<float>(logits[static_cast<std::size_t>(result.token)] - norm);
-        result.top = top_logprobs(logits, n_top, norm);
+        const double norm = log_sum_exp(row.values);
+        result.logprob = static_cast<float>(row.values[static_cast<std::size_t>(result.token)] - norm);
+        result.top = top_logprobs(row, n_top, norm);
     }
     return result;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/sampler/logit_row.h"
 #include "runtime/base/ids.h"
 #include "runtime/base/status.h"
 
@@ -23,6 +24,10 @@ struct SamplingParams {
     float frequency_penalty = 0.0F;                     // −100 … 100
     std::vector<std::pair<TokenId, float>> logit_bias;  // finite; several for one id add up
     std::uint64_t seed = 0;
+
+    bool has_penalties() const {
+        return repeat_penalty != 1.0F || presence_penalty != 0.0F || frequency_penalty != 0.0F;
+    }
 };
 
 inline constexpr int kPenaltyWindow = 64;  // last prompt and generated tokens that penalties see
@@ -50,24 +55,23 @@ struct SampleResult {
 /// min_p of the highest weight. Ties keep the lower id. The token is where uniform_draw × total falls in the
 /// running sum over what is left, in order of id. All sums are in double.
 ///
-/// logits         f32 [n_vocab], raw, not changed
+/// row            raw
 /// params         valid
 /// window         the last tokens, oldest first; kPenaltyWindow of them count; ids out of range do not
 /// index          i of the token drawn: 0 for the first generated one
 /// never_sampled  ids that cannot come out, whatever the bias
 /// n_top          −1: no logprobs; 0 … kMaxTopLogprobs: the token's own and so many alternatives
-SampleResult sample(std::span<const float> logits, const SamplingParams& params,
-                    std::span<const TokenId> window, std::uint64_t index,
-                    std::span<const TokenId> never_sampled, int n_top);
+SampleResult sample(const LogitRow& row, const SamplingParams& params, std::span<const TokenId> window,
+                    std::uint64_t index, std::span<const TokenId> never_sampled, int n_top);
 
 /// ln Σ exp(l) of a raw row; NaN when the row is not finite.
 double log_sum_exp(std::span<const float> logits);
 /// Natural log-softmax of one entry of a raw row; NaN when the row is not finite.
 double raw_logprob(std::span<const float> logits, TokenId token);
 /// The n highest entries with their raw logprobs, lower id first on ties; none when the row is not finite.
-std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, int n);
+std::vector<TokenLogprob> top_logprobs(const LogitRow& row, int n);
 /// The same for a caller that has the row's log_sum_exp.
-std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, int n, double norm);
+std::vector<TokenLogprob> top_logprobs(const LogitRow& row, int n, double norm);
 
 /// The uniform draw for (seed, index): in [0, 1), 53 bits; Philox4x32-10 with the seed as key and the index
 /// as counter.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace pantheon::model {
 namespace {
@@ -12,33 +13,70 @@ constexpr std::size_t kHeapLimit = 512;
 constexpr std::size_t kFirstNucleus = 256;
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
-std::vector<Candidate> select_by_heap(std::span<const float> logits, std::size_t k) {
-    // The heap's front is the worst candidate kept. Ids ascend, so an equal logit never replaces it.
-    std::vector<Candidate> heap;
-    heap.reserve(k);
-    float worst = kMasked;
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-        if (!(logits[i] > worst)) continue;
-        if (heap.size() == k) {
-            std::pop_heap(heap.begin(), heap.end(), comes_before);
-            heap.pop_back();
+/// The best k so far. Ids must come in ascending order: an equal logit then never replaces one.
+class BestFew {
+  public:
+    explicit BestFew(std::size_t k) : k_(k) { heap_.reserve(k); }
+
+    float worst() const { return worst_; }
+    void add(float logit, TokenId id) {
+        if (!(logit > worst_)) return;
+        if (heap_.size() == k_) {
+            std::pop_heap(heap_.begin(), heap_.end(), comes_before);
+            heap_.pop_back();
         }
-        heap.push_back({logits[i], static_cast<TokenId>(i)});
-        std::push_heap(heap.begin(), heap.end(), comes_before);
-        if (heap.size() == k) worst = heap.front().logit;
+        heap_.push_back({logit, id});
+        std::push_heap(heap_.begin(), heap_.end(), comes_before);  // the front is the worst
+        if (heap_.size() == k_) worst_ = heap_.front().logit;
     }
-    return heap;
+    std::vector<Candidate> take() { return std::move(heap_); }
+
+  private:
+    std::size_t k_;
+    float worst_ = kMasked;
+    std::vector<Candidate> heap_;
+};
+
+std::vector<Candidate> select_by_tiles(const LogitRow& row, std::span<const Candidate> changed,
+                                       std::size_t k) {
+    constexpr std::size_t kTile = kernels::kLogitTile;
+    const std::size_t n = row.values.size();
+    BestFew best(k);
+    auto next = changed.begin();
+    for (std::size_t first = 0; first < n; first += kTile) {
+        std::span<const float> tile = row.values.subspan(first, std::min(kTile, n - first));
+        float patched[kTile];
+        const auto is_here = [&] {
+            return next != changed.end() && static_cast<std::size_t>(next->id) < first + tile.size();
+        };
+        if (is_here()) {
+            std::copy(tile.begin(), tile.end(), patched);
+            for (; is_here(); ++next) patched[static_cast<std::size_t>(next->id) - first] = next->logit;
+            tile = {patched, tile.size()};
+        } else if (!row.tile_maxima.empty() && row.tile_maxima[first / kTile] <= best.worst()) {
+            continue;  // what is not finite has NaN there, and is read
+        }
+        for (std::size_t i = 0; i < tile.size(); ++i) best.add(tile[i], static_cast<TokenId>(first + i));
+    }
+    return best.take();
 }
 
 }  // namespace
 
-std::vector<Candidate> select_top(std::span<const float> logits, std::size_t k) {
+bool LogitRow::is_finite() const {
+    const auto is_plain = [](float l) { return std::isfinite(l); };
+    const std::span<const float> all = tile_maxima.empty() ? values : tile_maxima;
+    return std::all_of(all.begin(), all.end(), is_plain);
+}
+
+std::vector<Candidate> select_top(const LogitRow& row, std::span<const Candidate> changed, std::size_t k) {
     if (k == 0) return {};
-    if (k <= kHeapLimit) return select_by_heap(logits, k);
+    if (k <= kHeapLimit) return select_by_tiles(row, changed, k);
     std::vector<Candidate> all;
-    all.reserve(logits.size());
-    for (std::size_t i = 0; i < logits.size(); ++i)
-        if (logits[i] != kMasked) all.push_back({logits[i], static_cast<TokenId>(i)});
+    all.reserve(row.values.size());
+    for (const float logit : row.values) all.push_back({logit, static_cast<TokenId>(all.size())});
+    for (const Candidate& c : changed) all[static_cast<std::size_t>(c.id)] = c;
+    std::erase_if(all, [](const Candidate& c) { return c.logit == kMasked; });
     if (k < all.size()) {
         std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(k), all.end(), comes_before);
         all.resize(k);

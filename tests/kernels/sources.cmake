@@ -12,4 +12,5 @@ pantheon_test(kernels_ops_test
           ${CMAKE_CURRENT_LIST_DIR}/linear/linear_test.cpp ${CMAKE_CURRENT_LIST_DIR}/moe/expert_ffn_test.cpp
           ${CMAKE_CURRENT_LIST_DIR}/moe/moe_test.cpp
           ${CMAKE_CURRENT_LIST_DIR}/norm/l2_norm_test.cpp ${CMAKE_CURRENT_LIST_DIR}/norm/rms_norm_test.cpp
+          ${CMAKE_CURRENT_LIST_DIR}/sampling/tile_maxima_test.cpp
   LIBS pantheon_kernels)

@@ -32,7 +32,7 @@ SamplingParams plain(std::uint64_t seed = 1) {
 
 TokenId draw(std::span<const float> logits, const SamplingParams& p, std::uint64_t index = 0,
              std::span<const TokenId> window = {}, std::span<const TokenId> never = {}) {
-    return sample(logits, p, window, index, never, -1).token;
+    return sample({logits}, p, window, index, never, -1).token;
 }
 
 std::set<TokenId> outcomes(std::span<const float> logits, const SamplingParams& p,
@@ -246,11 +246,11 @@ TEST(Sampler, ReportsNonFiniteLogitsInsteadOfAToken) {
             SamplingParams p = plain();
             p.temperature = temperature;
             const std::vector<float> logits{0.0F, 1.0F, bad};
-            const SampleResult r = sample(logits, p, {}, 0, {}, 3);
+            const SampleResult r = sample({logits}, p, {}, 0, {}, 3);
             EXPECT_FALSE(r.is_finite);
             EXPECT_EQ(r.token, -1);
             EXPECT_TRUE(std::isnan(raw_logprob(logits, 0)));
-            EXPECT_TRUE(top_logprobs(logits, 2).empty());
+            EXPECT_TRUE(top_logprobs({logits}, 2).empty());
         }
 }
 
@@ -287,7 +287,7 @@ TEST(Sampler, LeavesTheLogitsAlone) {
     SamplingParams p = plain();
     p.logit_bias = {{3, 5.0F}};
     p.repeat_penalty = 2.0F;
-    (void)sample(logits, p, std::vector<TokenId>{1, 2}, 0, std::vector<TokenId>{7}, 5);
+    (void)sample({logits}, p, std::vector<TokenId>{1, 2}, 0, std::vector<TokenId>{7}, 5);
     EXPECT_EQ(logits, before);
 }
 
@@ -296,7 +296,7 @@ TEST(Logprobs, AreThoseOfTheRawLogits) {
     SamplingParams p = plain();
     p.temperature = 0.0F;
     p.logit_bias = {{3, 50.0F}};
-    const SampleResult r = sample(logits, p, {}, 0, {}, 3);
+    const SampleResult r = sample({logits}, p, {}, 0, {}, 3);
     const double norm = std::log(std::exp(1.0) + 2 * std::exp(2.0) + 1.0);
     EXPECT_EQ(r.token, 3);
     EXPECT_NEAR(r.logprob, -norm, 1e-6);
@@ -305,9 +305,9 @@ TEST(Logprobs, AreThoseOfTheRawLogits) {
     EXPECT_EQ(r.top[1].token, 2);
     EXPECT_EQ(r.top[2].token, 0);
     EXPECT_NEAR(r.top[0].logprob, 2.0 - norm, 1e-6);
-    EXPECT_TRUE(sample(logits, p, {}, 0, {}, 0).top.empty());
-    EXPECT_NEAR(sample(logits, p, {}, 0, {}, 0).logprob, -norm, 1e-6);
-    EXPECT_EQ(top_logprobs(logits, 20).size(), 4U);
+    EXPECT_TRUE(sample({logits}, p, {}, 0, {}, 0).top.empty());
+    EXPECT_NEAR(sample({logits}, p, {}, 0, {}, 0).logprob, -norm, 1e-6);
+    EXPECT_EQ(top_logprobs({logits}, 20).size(), 4U);
     EXPECT_TRUE(std::isnan(raw_logprob(logits, 4)));
     EXPECT_NEAR(raw_logprob(std::vector<float>{1e4F, 1e4F - 1.0F}, 1), -1.3132616875, 1e-9);
 }
@@ -384,6 +384,63 @@ TEST(UniformDraw, IsSpreadOverTheUnitIntervalForSeedsAndIndices) {
     }
 }
 
+/// As the step gives them.
+std::vector<float> tile_maxima(std::span<const float> logits) {
+    kernels::ThreadTeam team(1);
+    kernels::Exec exec(team);
+    const auto n = static_cast<std::int64_t>(logits.size());
+    std::vector<float> maxima(static_cast<std::size_t>(kernels::n_logit_tiles(n)));
+    kernels::tile_maxima_ref(exec, logits.data(), 1, n, maxima.data());
+    return maxima;
+}
+
+TEST(Selection, ChangedEntriesStandInPlaceOfTheRows) {
+    std::mt19937 random(3);
+    for (int round = 0; round < 200; ++round) {
+        const std::size_t n = 1 + random() % 1500;
+        auto logits = random_logits(n, static_cast<std::uint64_t>(round));
+        const auto maxima = tile_maxima(logits);
+        std::vector<Candidate> changed;
+        auto patched = logits;
+        for (std::size_t i = random() % 40; i < n; i += 1 + random() % 200) {
+            // Lowered, raised over all others, or masked: often the greatest of its tile.
+            const float logit = random() % 3 == 0 ? -kInf : static_cast<float>(random() % 40) - 20.0F;
+            changed.push_back({logit, static_cast<TokenId>(i)});
+            patched[i] = logit;
+        }
+        for (const std::size_t k : {std::size_t{1}, std::size_t{20}, std::size_t{512}, n}) {
+            auto want = select_top({patched}, {}, k), got = select_top({logits, maxima}, changed, k);
+            std::sort(want.begin(), want.end(), comes_before);
+            std::sort(got.begin(), got.end(), comes_before);
+            ASSERT_EQ(got.size(), want.size());
+            for (std::size_t i = 0; i < got.size(); ++i)
+                ASSERT_EQ(got[i].id, want[i].id) << "round " << round;
+        }
+    }
+}
+
+TEST(Sampler, GivesTheSameWithAndWithoutMaxima) {
+    const auto logits = random_logits(5000, 11);
+    const auto maxima = tile_maxima(logits);
+    const std::vector<TokenId> window = {3, 4000, 3, 17, -1, 5000}, never = {4999, 12, 700};
+    for (std::uint64_t seed = 0; seed < 50; ++seed) {
+        SamplingParams p;
+        p.seed = seed;
+        p.temperature = seed % 5 == 0 ? 0.0F : 1.5F;
+        p.top_k = static_cast<std::int32_t>(seed % 4 * 20);
+        p.repeat_penalty = seed % 2 == 0 ? 1.0F : 1.3F;
+        p.logit_bias = {{static_cast<TokenId>(seed * 90), 9.0F}, {4999, 50.0F}, {17, -3.0F}, {17, 8.0F}};
+        const SampleResult a = sample({logits}, p, window, seed, never, 5);
+        const SampleResult b = sample({logits, maxima}, p, window, seed, never, 5);
+        EXPECT_EQ(a.token, b.token);
+        EXPECT_EQ(a.logprob, b.logprob);
+        for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(a.top[i].token, b.top[i].token);
+    }
+    auto bad = logits;
+    bad[4321] = kNan;
+    EXPECT_FALSE(sample({bad, tile_maxima(bad)}, plain(), {}, 0, {}, -1).is_finite);
+}
+
 TEST(Selection, TakesTheBestForEveryK) {
     auto logits = random_logits(2000, 8);
     for (std::size_t i = 0; i < logits.size(); i += 3) logits[i] = 1.0F;  // many ties
@@ -393,10 +450,13 @@ TEST(Selection, TakesTheBestForEveryK) {
         if (i != 5) sorted.push_back({logits[i], static_cast<TokenId>(i)});
     std::sort(sorted.begin(), sorted.end(), comes_before);
     for (const std::size_t k : {0U, 1U, 2U, 100U, 512U, 513U, 1500U, 1999U, 2000U, 5000U}) {
-        std::vector<Candidate> got = select_top(logits, k);
-        std::sort(got.begin(), got.end(), comes_before);
-        ASSERT_EQ(got.size(), std::min<std::size_t>(k, 1999)) << k;
-        for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].id, sorted[i].id);
+        for (const bool has_maxima : {false, true}) {
+            const std::vector<float> maxima = has_maxima ? tile_maxima(logits) : std::vector<float>();
+            std::vector<Candidate> got = select_top({logits, maxima}, {}, k);
+            std::sort(got.begin(), got.end(), comes_before);
+            ASSERT_EQ(got.size(), std::min<std::size_t>(k, 1999)) << k;
+            for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].id, sorted[i].id);
+        }
     }
 }
 
