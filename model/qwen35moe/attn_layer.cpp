@@ -3,7 +3,7 @@
 namespace pantheon::model {
 
 void run_attention(StepContext& step, const AttentionWeights& weights, int attention_layer,
-                   kernels::ActivationRows& h, float* out) {
+                   kernels::ActivationRows& h, float* x) {
     const ModelConfig& config = step.config;
     const Ops& ops = step.ops;
     auto& work = step.work.attention;
@@ -11,9 +11,9 @@ void run_attention(StepContext& step, const AttentionWeights& weights, int atten
     const int head_dim = config.head_dim;
     const std::int64_t qg_stride = 2 * head_dim;  // per head: the query, then the output gate
 
-    ops.linear(step.exec, weights.q, h, work.qg.data());
-    ops.linear(step.exec, weights.k, h, work.k.data());
-    ops.linear(step.exec, weights.v, h, work.v.data());
+    const kernels::Product projections[] = {
+        {&weights.q, work.qg.data()}, {&weights.k, work.k.data()}, {&weights.v, work.v.data()}};
+    ops.linear_all(step.exec, projections, 3, h);
 
     // Norm before RoPE; K is cached after both, V as projected.
     ops.rms_norm(step.exec, work.qg.data(), qg_stride, weights.q_norm.data(), work.q.data(),
@@ -36,7 +36,7 @@ void run_attention(StepContext& step, const AttentionWeights& weights, int atten
                     head_dim);
     kernels::ActivationRows y(work.y.data(), static_cast<std::int64_t>(config.n_head) * head_dim, n_rows,
                               step.work.inner_storage.data());
-    ops.linear(step.exec, weights.output, y, out);
+    ops.linear_add(step.exec, weights.output, y, step.work.mix.data(), x);
 }
 
 }  // namespace pantheon::model

@@ -6,9 +6,9 @@
 
 namespace pantheon::model {
 
-/// out = ATTN(h) for all rows of the step; appends their K and V to the slots.
-/// h, out   f32 [n_rows, n_embd]    attention_layer   counted among the attention layers
+/// x ← x + ATTN(h) for all rows of the step; appends their K and V to the slots.
+/// h, x   f32 [n_rows, n_embd]    attention_layer   counted among the attention layers
 void run_attention(StepContext& step, const AttentionWeights& weights, int attention_layer,
-                   kernels::ActivationRows& h, float* out);
+                   kernels::ActivationRows& h, float* x);
 
 }  // namespace pantheon::model

@@ -110,8 +110,7 @@ StepLogits Forward::run(const StepBatch& batch) {
         kernels::ActivationRows mixer_in(h, n_embd, n_rows, work_.input_storage.data());
         if (layer.kind == MixerKind::attention) {
             const PhaseTimer timer(profile_, Phase::attention);
-            run_attention(step, layer.attention, n_attention++, mixer_in, work_.mix.data());
-            ops_.add_rows(exec_, x, work_.mix.data(), n_rows * n_embd);
+            run_attention(step, layer.attention, n_attention++, mixer_in, x);
         } else {
             run_gdn(step, layer.gdn, n_gdn++, mixer_in, x);
         }

@@ -6,7 +6,6 @@
 #include "kernels/attention/output_gate.h"
 #include "kernels/attention/rope.h"
 #include "kernels/gdn/gdn_heads.h"
-#include "kernels/linear/add_rows.h"
 #include "kernels/linear/embed_rows.h"
 #include "kernels/linear/linear.h"
 #include "kernels/moe/expert_ffn.h"
@@ -23,7 +22,6 @@ struct Ops {
     kernels::Linear* linear;
     kernels::LinearAll* linear_all;
     kernels::LinearAdd* linear_add;
-    kernels::AddRows* add_rows;
 
     kernels::Rope* rope;
     kernels::KvAppend* kv_append;
