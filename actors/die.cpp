@@ -89,7 +89,7 @@ RunResult DieState::read_out(const PlannedRun& run, const model::StepLogits& log
     remember(slot.recent, run.tokens);
     if (run.kind == RunKind::sample) {
         auto drawn = model::sample(logits.sampling_row(row++), slot.params, slot.recent, run.sample_index,
-                                   settings->text.tokenizer->never_sampled(), slot.n_top);
+                                   never_sampled, slot.n_top);
         result.is_finite = drawn.is_finite;
         result.token = drawn.token;
         if (drawn.is_finite && drawn.token < 0) result.error = "logit_bias leaves no token to draw";
@@ -192,6 +192,7 @@ DieActor::behavior_type die(DieActor::stateful_pointer<DieState> self, SettingsP
     install_handlers(self);
     DieState& state = self->state;
     state.settings = settings;
+    state.never_sampled = model::TokenSet(settings->text.tokenizer->never_sampled());
     auto executor = settings->engine.make_executor();
     DieReady ready;
     if (executor) {

@@ -21,6 +21,7 @@ struct DieState {
 
     SettingsPtr settings;
     std::unique_ptr<model::Executor> executor;
+    model::TokenSet never_sampled;
     std::unordered_map<SlotId, SlotSampling> slots;
     std::unordered_set<SlotId> unrestored;  // bound from a checkpoint that could not be used
     std::unordered_map<CheckpointId, model::CheckpointPtr> checkpoints;

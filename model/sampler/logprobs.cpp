@@ -34,7 +34,7 @@ std::vector<TokenLogprob> top_logprobs(const LogitRow& row, int n) {
 
 std::vector<TokenLogprob> top_logprobs(const LogitRow& row, int n, double norm) {
     if (n <= 0 || std::isnan(norm)) return {};
-    std::vector<Candidate> best = select_top(row, {}, static_cast<std::size_t>(n));
+    std::vector<Candidate> best = select_top(row, {}, {}, static_cast<std::size_t>(n));
     std::sort(best.begin(), best.end(), comes_before);
     std::vector<TokenLogprob> result;
     result.reserve(best.size());

@@ -21,10 +21,9 @@ float saturate(double logit) {
 /// The few logits that settings change, in order of id.
 class AdjustedLogits {
   public:
-    AdjustedLogits(std::span<const float> raw, const SamplingParams& params, std::span<const TokenId> window,
-                   std::span<const TokenId> never_sampled)
+    AdjustedLogits(std::span<const float> raw, const SamplingParams& params, std::span<const TokenId> window)
         : n_vocab_(raw.size()) {
-        std::vector<TokenId> ids(never_sampled.begin(), never_sampled.end());
+        std::vector<TokenId> ids;
         for (const auto& [id, bias] : params.logit_bias) ids.push_back(id);
         if (params.has_penalties()) ids.insert(ids.end(), window.begin(), window.end());
         std::sort(ids.begin(), ids.end());
@@ -52,11 +51,6 @@ class AdjustedLogits {
             }
             it = end;
         }
-    }
-
-    void mask(std::span<const TokenId> ids) {
-        for (const TokenId id : ids)
-            if (float* l = find(id)) *l = kMasked;
     }
 
     std::span<const Candidate> changed() const { return changed_; }
@@ -94,13 +88,13 @@ TokenId draw(std::vector<Candidate>& candidates, double max_logit, const Samplin
     return candidates[i].id;
 }
 
-TokenId choose(const LogitRow& row, std::span<const Candidate> changed, const SamplingParams& params,
-               std::uint64_t index) {
+TokenId choose(const LogitRow& row, std::span<const Candidate> changed, const TokenSet& left_out,
+               const SamplingParams& params, std::uint64_t index) {
     const bool is_greedy = params.temperature == 0.0F;
     const std::size_t k = is_greedy           ? 1
                           : params.top_k == 0 ? row.values.size()
                                               : static_cast<std::size_t>(params.top_k);
-    std::vector<Candidate> candidates = select_top(row, changed, k);
+    std::vector<Candidate> candidates = select_top(row, changed, left_out, k);
     if (candidates.empty()) return -1;
     if (is_greedy) return candidates[0].id;
     const double max_logit = std::min_element(candidates.begin(), candidates.end(), comes_before)->logit;
@@ -119,16 +113,15 @@ double uniform_draw(std::uint64_t seed, std::uint64_t index) {
 }
 
 SampleResult sample(const LogitRow& row, const SamplingParams& params, std::span<const TokenId> window,
-                    std::uint64_t index, std::span<const TokenId> never_sampled, int n_top) {
+                    std::uint64_t index, const TokenSet& never_sampled, int n_top) {
     SampleResult result;
     result.is_finite = row.is_finite();
     if (!result.is_finite) return result;
     if (window.size() > kPenaltyWindow) window = window.last(kPenaltyWindow);
-    AdjustedLogits adjusted(row.values, params, window, never_sampled);
+    AdjustedLogits adjusted(row.values, params, window);
     adjusted.add_bias(params.logit_bias);
     adjusted.penalise(params, window);
-    adjusted.mask(never_sampled);
-    result.token = choose(row, adjusted.changed(), params, index);
+    result.token = choose(row, adjusted.changed(), never_sampled, params, index);
     if (n_top >= 0 && result.token >= 0) {
         const double norm = log_sum_exp(row.values);
         result.logprob = static_cast<float>(row.values[static_cast<std::size_t>(result.token)] - norm);

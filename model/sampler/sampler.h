@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/sampler/logit_row.h"
+#include "model/sampler/token_set.h"
 #include "runtime/base/ids.h"
 #include "runtime/base/status.h"
 
@@ -62,7 +63,7 @@ struct SampleResult {
 /// never_sampled  ids that cannot come out, whatever the bias
 /// n_top          −1: no logprobs; 0 … kMaxTopLogprobs: the token's own and so many alternatives
 SampleResult sample(const LogitRow& row, const SamplingParams& params, std::span<const TokenId> window,
-                    std::uint64_t index, std::span<const TokenId> never_sampled, int n_top);
+                    std::uint64_t index, const TokenSet& never_sampled, int n_top);
 
 /// ln Σ exp(l) of a raw row; NaN when the row is not finite.
 double log_sum_exp(std::span<const float> logits);

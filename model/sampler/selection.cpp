@@ -16,11 +16,11 @@ constexpr float kMasked = -std::numeric_limits<float>::infinity();
 /// The best k so far. Ids must come in ascending order: an equal logit then never replaces one.
 class BestFew {
   public:
-    explicit BestFew(std::size_t k) : k_(k) { heap_.reserve(k); }
+    BestFew(std::size_t k, const TokenSet& left_out) : k_(k), left_out_(left_out) { heap_.reserve(k); }
 
     float worst() const { return worst_; }
     void add(float logit, TokenId id) {
-        if (!(logit > worst_)) return;
+        if (!(logit > worst_) || left_out_.contains(id)) return;
         if (heap_.size() == k_) {
             std::pop_heap(heap_.begin(), heap_.end(), comes_before);
             heap_.pop_back();
@@ -33,15 +33,16 @@ class BestFew {
 
   private:
     std::size_t k_;
+    const TokenSet& left_out_;
     float worst_ = kMasked;
     std::vector<Candidate> heap_;
 };
 
 std::vector<Candidate> select_by_tiles(const LogitRow& row, std::span<const Candidate> changed,
-                                       std::size_t k) {
+                                       const TokenSet& left_out, std::size_t k) {
     constexpr std::size_t kTile = kernels::kLogitTile;
     const std::size_t n = row.values.size();
-    BestFew best(k);
+    BestFew best(k, left_out);
     auto next = changed.begin();
     for (std::size_t first = 0; first < n; first += kTile) {
         std::span<const float> tile = row.values.subspan(first, std::min(kTile, n - first));
@@ -69,14 +70,15 @@ bool LogitRow::is_finite() const {
     return std::all_of(all.begin(), all.end(), is_plain);
 }
 
-std::vector<Candidate> select_top(const LogitRow& row, std::span<const Candidate> changed, std::size_t k) {
+std::vector<Candidate> select_top(const LogitRow& row, std::span<const Candidate> changed,
+                                  const TokenSet& left_out, std::size_t k) {
     if (k == 0) return {};
-    if (k <= kHeapLimit) return select_by_tiles(row, changed, k);
+    if (k <= kHeapLimit) return select_by_tiles(row, changed, left_out, k);
     std::vector<Candidate> all;
     all.reserve(row.values.size());
     for (const float logit : row.values) all.push_back({logit, static_cast<TokenId>(all.size())});
     for (const Candidate& c : changed) all[static_cast<std::size_t>(c.id)] = c;
-    std::erase_if(all, [](const Candidate& c) { return c.logit == kMasked; });
+    std::erase_if(all, [&](const Candidate& c) { return c.logit == kMasked || left_out.contains(c.id); });
     if (k < all.size()) {
         std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(k), all.end(), comes_before);
         all.resize(k);

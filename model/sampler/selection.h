@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/sampler/logit_row.h"
+#include "model/sampler/token_set.h"
 #include "runtime/base/ids.h"
 
 namespace pantheon::model {
@@ -20,10 +21,11 @@ inline bool comes_before(const Candidate& a, const Candidate& b) {
     return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
 }
 
-/// The k best entries, in no particular order; entries that are −infinity are left out. `changed`, in order
-/// of id and each id once, stand in place of the row's values. For small k tiles of the row whose maximum
-/// cannot be among the best are not read; O(n) for any k.
-std::vector<Candidate> select_top(const LogitRow& row, std::span<const Candidate> changed, std::size_t k);
+/// The k best entries, in no particular order; those of `left_out` and entries that are −infinity are none.
+/// `changed`, in order of id and each id once, stand in place of the row's values. For small k tiles of the
+/// row whose maximum cannot be among the best are not read; O(n) for any k.
+std::vector<Candidate> select_top(const LogitRow& row, std::span<const Candidate> changed,
+                                  const TokenSet& left_out, std::size_t k);
 
 /// Cuts `candidates` to the fewest best ones whose weights exp((logit − max_logit) / temperature) make up at
 /// least `share` of all, at least one. Order afterwards: best first. O(n) unless the nucleus is a large part

@@ -132,18 +132,18 @@ def measure_idle(pid, seconds):
     }  # fmt: skip
 
 
-def wait_until_settled(client):
-    """Until the daemon is ready and holds as many packed bytes as half a second before."""
+def wait_until_settled(daemon, client):
+    """Until the daemon is ready and no longer packs weights, which it does in the background: until it rests."""
     end = time.monotonic() + MODEL_PATIENCE_S
-    last = None
+    rest_s, least_share = 2, 0.05
     while time.monotonic() < end:
+        before = ticks_of(daemon.process.pid)
+        time.sleep(rest_s)
+        share = (ticks_of(daemon.process.pid) - before) / os.sysconf("SC_CLK_TCK") / rest_s
         status = client.call("status", timeout_s=MODEL_PATIENCE_S)
-        packed = [die["repack_bytes"] for engine in status["engines"] for die in engine["dies"]]
-        if status["state"] == "ready" and packed == last:
+        if status["state"] == "ready" and share < least_share:
             return status
-        last = packed
-        time.sleep(0.5)
-    raise RuntimeError("the daemon does not become ready")
+    raise RuntimeError("the daemon does not come to rest")
 
 
 def main():
@@ -164,7 +164,7 @@ def main():
     load = os.getloadavg()
     config = f"cpu.threads = {options.threads}\nkv.format = \"f16\"\n"
     with Daemon(options.build.absolute(), options.model, config) as daemon, daemon.client() as client:
-        status = wait_until_settled(client)
+        status = wait_until_settled(daemon, client)
         report = {"model": options.model, "threads": options.threads, "runs": options.runs, "load_before": load}
         print(f"{options.model}: {options.threads} threads, {options.runs} runs, load {load[0]:.2f}", flush=True)
         if options.idle > 0:
@@ -191,6 +191,10 @@ def main():
                       f"in process, prompt of {n_prompt}: {first['added_ms']:+.2f} ms", flush=True)  # fmt: skip
         finally:
             steps.close()
+        status = client.call("status")
+        report["memory"] = status["memory"]
+        report["repack_bytes"] = sum(die["repack_bytes"] for engine in status["engines"] for die in engine["dies"])
+        print(f"packed       {report['repack_bytes'] / 2**30:.1f} GiB, memory {status['memory']['level']}")
     report["load_after"] = os.getloadavg()
     print("load", *(f"{x:.2f}" for x in report["load_after"]))
     if options.json:

@@ -32,7 +32,7 @@ SamplingParams plain(std::uint64_t seed = 1) {
 
 TokenId draw(std::span<const float> logits, const SamplingParams& p, std::uint64_t index = 0,
              std::span<const TokenId> window = {}, std::span<const TokenId> never = {}) {
-    return sample({logits}, p, window, index, never, -1).token;
+    return sample({logits}, p, window, index, TokenSet(never), -1).token;
 }
 
 std::set<TokenId> outcomes(std::span<const float> logits, const SamplingParams& p,
@@ -287,7 +287,7 @@ TEST(Sampler, LeavesTheLogitsAlone) {
     SamplingParams p = plain();
     p.logit_bias = {{3, 5.0F}};
     p.repeat_penalty = 2.0F;
-    (void)sample({logits}, p, std::vector<TokenId>{1, 2}, 0, std::vector<TokenId>{7}, 5);
+    (void)sample({logits}, p, std::vector<TokenId>{1, 2}, 0, TokenSet(std::vector<TokenId>{7}), 5);
     EXPECT_EQ(logits, before);
 }
 
@@ -409,7 +409,7 @@ TEST(Selection, ChangedEntriesStandInPlaceOfTheRows) {
             patched[i] = logit;
         }
         for (const std::size_t k : {std::size_t{1}, std::size_t{20}, std::size_t{512}, n}) {
-            auto want = select_top({patched}, {}, k), got = select_top({logits, maxima}, changed, k);
+            auto want = select_top({patched}, {}, {}, k), got = select_top({logits, maxima}, changed, {}, k);
             std::sort(want.begin(), want.end(), comes_before);
             std::sort(got.begin(), got.end(), comes_before);
             ASSERT_EQ(got.size(), want.size());
@@ -430,8 +430,8 @@ TEST(Sampler, GivesTheSameWithAndWithoutMaxima) {
         p.top_k = static_cast<std::int32_t>(seed % 4 * 20);
         p.repeat_penalty = seed % 2 == 0 ? 1.0F : 1.3F;
         p.logit_bias = {{static_cast<TokenId>(seed * 90), 9.0F}, {4999, 50.0F}, {17, -3.0F}, {17, 8.0F}};
-        const SampleResult a = sample({logits}, p, window, seed, never, 5);
-        const SampleResult b = sample({logits, maxima}, p, window, seed, never, 5);
+        const SampleResult a = sample({logits}, p, window, seed, TokenSet(never), 5);
+        const SampleResult b = sample({logits, maxima}, p, window, seed, TokenSet(never), 5);
         EXPECT_EQ(a.token, b.token);
         EXPECT_EQ(a.logprob, b.logprob);
         for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(a.top[i].token, b.top[i].token);
@@ -452,7 +452,7 @@ TEST(Selection, TakesTheBestForEveryK) {
     for (const std::size_t k : {0U, 1U, 2U, 100U, 512U, 513U, 1500U, 1999U, 2000U, 5000U}) {
         for (const bool has_maxima : {false, true}) {
             const std::vector<float> maxima = has_maxima ? tile_maxima(logits) : std::vector<float>();
-            std::vector<Candidate> got = select_top({logits, maxima}, {}, k);
+            std::vector<Candidate> got = select_top({logits, maxima}, {}, {}, k);
             std::sort(got.begin(), got.end(), comes_before);
             ASSERT_EQ(got.size(), std::min<std::size_t>(k, 1999)) << k;
             for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].id, sorted[i].id);
