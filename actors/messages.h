@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/cache/disk_index.h"
 #include "actors/caf.h"
 #include "actors/client_messages.h"
 #include "actors/memory/ladder_policy.h"
@@ -332,6 +333,29 @@ using StoreAnswer = std::shared_ptr<const Status>;
 using LoadAnswer = std::shared_ptr<const Result<model::StateFile>>;
 using SavedStates = std::shared_ptr<const std::vector<SavedState>>;  // newest first
 
+/// scheduler → store: write a checkpoint into a file of its own. The store sets file, bytes and used_ms.
+struct SpillState {
+    StateOnDisk what;
+    model::CheckpointPtr state;
+};
+/// scheduler → store: read one. What turns out to be damaged is removed.
+struct LoadSpilled {
+    std::string file;
+};
+struct DropSpilled {
+    std::vector<std::string> files;
+};
+struct ListSpilled {};
+using SpillStatePtr = std::shared_ptr<const SpillState>;
+using SpillAnswer = std::shared_ptr<const Result<StateOnDisk>>;
+using SpilledStates = std::shared_ptr<const std::vector<StateOnDisk>>;
+
+/// supervisor → scheduler, when nothing runs any more: write what memory holds and the disk does not, the
+/// worthiest first, for at most that long. Answered with the number written.
+struct SpillAll {
+    std::chrono::milliseconds within{0};
+};
+
 /// gateway → scheduler: a `sessions` or `session.*` request.
 struct SessionCommand {
     Identity who;
@@ -380,15 +404,14 @@ using TextActor =
                      caf::reacts_to<PauseTicket>, caf::reacts_to<WiringPtr>, caf::reacts_to<SettingsPtr>>;
 
 /// Owns the admission queue, the slot table and step planning of one engine.
-using SchedulerActor =
-    caf::typed_actor<caf::reacts_to<JobPtr>, caf::reacts_to<CancelTicket>, caf::reacts_to<AddCredit>,
-                     caf::reacts_to<PauseTicket>, caf::reacts_to<StepDone>, caf::reacts_to<SlotVerdict>,
-                     caf::reacts_to<SlotFreed>, caf::reacts_to<SlotReport>, caf::reacts_to<WiringPtr>,
-                     caf::reacts_to<Tick>, caf::reacts_to<SettingsPtr>, caf::reacts_to<CheckpointTaken>,
-                     caf::reacts_to<MemoryOrders>, caf::reacts_to<WeightsPacked>,
-                     caf::reacts_to<SetSlotLimit>, caf::replies_to<GetSnapshot>::with<SnapshotPtr>,
-                     caf::replies_to<SessionCommandPtr>::with<SessionAnswer>,
-                     caf::replies_to<ListTickets>::with<TicketListPtr>>;
+using SchedulerActor = caf::typed_actor<
+    caf::reacts_to<JobPtr>, caf::reacts_to<CancelTicket>, caf::reacts_to<AddCredit>,
+    caf::reacts_to<PauseTicket>, caf::reacts_to<StepDone>, caf::reacts_to<SlotVerdict>,
+    caf::reacts_to<SlotFreed>, caf::reacts_to<SlotReport>, caf::reacts_to<WiringPtr>, caf::reacts_to<Tick>,
+    caf::reacts_to<SettingsPtr>, caf::reacts_to<CheckpointTaken>, caf::reacts_to<MemoryOrders>,
+    caf::reacts_to<WeightsPacked>, caf::reacts_to<SetSlotLimit>,
+    caf::replies_to<GetSnapshot>::with<SnapshotPtr>, caf::replies_to<SessionCommandPtr>::with<SessionAnswer>,
+    caf::replies_to<SpillAll>::with<std::uint64_t>, caf::replies_to<ListTickets>::with<TicketListPtr>>;
 
 /// Owns one sequence's text side: detokeniser, parser, its client; running or parked alike.
 using SlotActor =
@@ -408,10 +431,13 @@ using DieActor =
 /// its own.
 using ConfigActor = caf::typed_actor<caf::replies_to<ReloadConfig>::with<ReloadOutcomePtr>>;
 
-/// Owns the folder of saved sessions. Reading and writing block; it has a thread of its own.
+/// Owns the folder of saved sessions and spilled checkpoints. Reading and writing block; it has a thread of
+/// its own.
 using StoreActor = caf::typed_actor<
     caf::replies_to<SaveStatePtr>::with<StoreAnswer>, caf::replies_to<LoadState>::with<LoadAnswer>,
-    caf::replies_to<DropState>::with<StoreAnswer>, caf::replies_to<ListStates>::with<SavedStates>>;
+    caf::replies_to<DropState>::with<StoreAnswer>, caf::replies_to<ListStates>::with<SavedStates>,
+    caf::replies_to<SpillStatePtr>::with<SpillAnswer>, caf::replies_to<LoadSpilled>::with<LoadAnswer>,
+    caf::reacts_to<DropSpilled>, caf::replies_to<ListSpilled>::with<SpilledStates>>;
 
 /// Owns the level and the rung of the memory ladder; the scheduler carries its orders out.
 using MemoryLadderActor = caf::typed_actor<caf::reacts_to<MemoryReadingsPtr>, caf::reacts_to<WiringPtr>,
@@ -527,6 +553,13 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::ListStates)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::StoreAnswer)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::LoadAnswer)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SavedStates)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SpillStatePtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::LoadSpilled)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::DropSpilled)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::ListSpilled)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SpillAnswer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SpilledStates)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SpillAll)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::AdoptCheckpoint)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::GetCheckpoint)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::model::CheckpointPtr)

@@ -153,7 +153,7 @@ std::vector<PlannedRows> SchedulerState::plan_rows() {
         for (std::size_t i = 0; i < seats.size(); ++i) {
             close_reasoning(i);
             const auto& s = seats[i];
-            if (!s || s->is_ended || !s->place) continue;
+            if (!s || s->is_ended || !s->place || s->awaited_file) continue;
             progress.push_back({*s->place, s->job->ticket, s->job->prepared->priority, s->n_known(), s->n_fed,
                                 s->may_sample(), s->is_score(), next_mark(*s)});
         }
@@ -405,6 +405,7 @@ void SchedulerState::on_wiring(const WiringPtr& next) {
         if (is_new_slot && is_report_awaited[i]) self->send(wiring->slots[i], ReportSlot{});
         if (previous && is_new_slot) slot_replaced(i);
     }
+    if (!previous || previous->store != wiring->store) list_disk();
     if (!previous || previous->die_generation != wiring->die_generation) die_replaced();
     if (!previous && has_die()) {
         // Of a scheduler before us, which gave its sequences other places.
@@ -558,6 +559,7 @@ EngineSnapshot SchedulerState::snapshot() const {
     snapshot.cache_limit_bytes = cache.budget_bytes();
     snapshot.cache_hits = cache.n_hits();
     snapshot.cache_misses = cache.n_misses();
+    snapshot.cache_disk_bytes = disk.bytes();
     for (const SavedState& state : saved) snapshot.cache_disk_bytes += state.bytes;
     snapshot.completion_tokens = n_completion_tokens;
     snapshot.is_step_hanging = is_hanging();
@@ -584,6 +586,7 @@ SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<Schedul
     state.is_report_awaited.assign(state.seats.size(), is_restart);
     state.cache = PrefixCache(settings->engine.checkpoint, settings->cache.limit_bytes);
     state.settings = std::move(settings);
+    state.limit_disk();
     return {
         [self](const JobPtr& job) { self->state.submit(job); },
         [self](const CancelTicket& message) { self->state.cancel(message); },
@@ -604,6 +607,7 @@ SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<Schedul
             return std::make_shared<const EngineSnapshot>(self->state.snapshot());
         },
         [self](const SessionCommandPtr& command) { return self->state.session_command(command); },
+        [self](const SpillAll& message) { return self->state.spill_all(message); },
         [self](const ListTickets&) -> TicketListPtr {
             return std::make_shared<const TicketList>(self->state.tickets());
         },

@@ -3,10 +3,12 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
 #include "actors/admission_queue.h"
+#include "actors/cache/disk_index.h"
 #include "actors/cache/prefix_cache.h"
 #include "actors/messages.h"
 #include "actors/parking.h"
@@ -28,8 +30,11 @@ struct RunningSequence {
     std::vector<std::int64_t> marks;   // where in the prompt its state is to be kept, ascending
     CheckpointId last_checkpoint;      // the newest of it, for what they share
     bool is_final_state_kept = false;  // or has been tried
-    GapClock gap_clock;                // between its tokens
-    bool is_cut_off = false;           // told to end before its reply did
+    /// The file that it waits for, empty: the list of files; nothing: it does not wait.
+    std::optional<std::string> awaited_file;
+    bool may_load = true;     // a checkpoint from disk; false once that has failed
+    GapClock gap_clock;       // between its tokens
+    bool is_cut_off = false;  // told to end before its reply did
     std::int64_t n_scored =
         0;  // score jobs: results handed to the slot; more than n_fed after a replaced die
     std::int64_t n_verdicts = 0;  // further tokens the slot has allowed (only if it must see each one)
@@ -62,6 +67,14 @@ struct RunningSequence {
     std::vector<TokenId> tokens(std::int64_t begin, std::int64_t end) const;
 };
 
+/// Everything is being written because the daemon is about to end.
+struct SpillRound {
+    std::vector<CheckpointId> rest;  // the worthiest last
+    Clock::time_point end;
+    std::uint64_t n_written = 0;
+    std::function<void(std::uint64_t)> done;
+};
+
 struct SchedulerState {
     static inline const char* name = "scheduler";
 
@@ -75,6 +88,7 @@ struct SchedulerState {
     WiringPtr wiring;
     ChunkSizer chunk_sizer;
     PrefixCache cache;  // of the checkpoints on the die
+    DiskIndex disk;     // of the checkpoints that the store has in files
 
     std::uint64_t next_step = 1;
     std::uint64_t next_parked = 1;  // names of parked states
@@ -86,6 +100,12 @@ struct SchedulerState {
     std::vector<bool> is_report_awaited;  // after a restart: slots that have not said yet what they hold
     std::unordered_map<TicketId, int> quiet_ticks;  // requests for which no token can come: since how many
     std::unordered_map<TicketId, std::int64_t> early_credit;  // granted before the sequence was in a slot
+
+    bool is_disk_listed = false;    // the store has said what there is
+    std::set<std::string> loading;  // files that the store is reading
+    int n_spilling = 0;             // states on their way to the store
+    bool is_disk_failing = false;   // the last write was refused: said once
+    std::optional<SpillRound> spill_round;
 
     std::vector<SavedState> saved;  // sessions on disk, newest first, as the store has said last
 
@@ -108,9 +128,11 @@ struct SchedulerState {
     void on_step_done(const StepDone& done);
     void on_checkpoint(const CheckpointTaken& message);
     void adopt(const SettingsPtr& next);
+    void limit_disk();  // as the settings in force say
     void set_slot_limit(const SetSlotLimit& message);
     void on_orders(const MemoryOrders& next);
     caf::result<SessionAnswer> session_command(const SessionCommandPtr& command);
+    caf::result<std::uint64_t> spill_all(const SpillAll& message);
     void on_verdict(const SlotVerdict& message);
     void on_freed(const SlotFreed& message);
     void on_report(const SlotReport& report);
@@ -159,6 +181,18 @@ struct SchedulerState {
     void keep_final_state(std::size_t index);
     bool uses_cache(const RunningSequence& sequence) const;
     void send_drops();
+    // scheduler_disk.cpp
+    void list_disk();
+    bool await_disk(RunningSequence& sequence);
+    bool load_from_disk(const std::string& file);
+    bool adopt_from_disk(const std::string& file, const model::StateFile& state);
+    void stop_waiting(const std::string& file, bool may_load_again);
+    void drop_from_disk(const std::string& file);
+    void send_disk_drops();
+    void spill_some();
+    void spill(CheckpointId id, const CacheSpace& space, std::vector<TokenId> tokens);
+    void spilled(CheckpointId id, const StateOnDisk& what, const Result<StateOnDisk>& written);
+    void set_copy(CheckpointId id, PrefixCache::Copy copy);
     // scheduler_pressure.cpp
     bool refuse_for_memory(const JobPtr& job);
     void drop_parked_states();
@@ -185,6 +219,9 @@ struct SchedulerState {
     void die_replaced();
     void slot_replaced(std::size_t index);
 };
+
+/// States on their way to the disk at once: what they take beside the prefix cache's budget is bounded by it.
+inline constexpr int kMostSpilling = 2;
 
 /// Parked states have names that the prefix cache never gives.
 inline constexpr std::uint64_t kParkedNames = std::uint64_t{1} << 63;

@@ -30,6 +30,7 @@ bool SchedulerState::uses_cache(const RunningSequence& sequence) const {
 void SchedulerState::start_sequence(std::size_t index) {
     RunningSequence& sequence = *seats[index];
     const Prepared& prepared = *sequence.job->prepared;
+    if (await_disk(sequence)) return;
     sequence.is_started = true;
     sequence.marks.clear();
     PrefixCache::Lookup found;
@@ -39,7 +40,8 @@ void SchedulerState::start_sequence(std::size_t index) {
         shape.n_tokens = static_cast<std::int64_t>(prepared.prompt.size());
         shape.message_ends = prepared.message_ends;
         shape.n_cached = found.length;
-        shape.n_shared = found.n_shared;
+        shape.n_shared =
+            std::max(found.n_shared, disk.look(space_of(*sequence.job), prepared.prompt).n_shared);
         sequence.marks = checkpoint_marks(shape, settings->cache.every);
     }
     sequence.n_fed = found.length;
@@ -58,6 +60,7 @@ void SchedulerState::start_sequence(std::size_t index) {
 /// The die could not use the checkpoint: the sequence starts once more, without it.
 void SchedulerState::start_again(std::size_t index) {
     RunningSequence& sequence = *seats[index];
+    sequence.may_load = false;  // what failed now would fail again
     if (sequence.resumed_from != CheckpointId()) {
         cache.give_up(sequence.resumed_from);
         send_drops();
@@ -127,9 +130,14 @@ void SchedulerState::on_checkpoint(const CheckpointTaken& message) {
         self->send(wiring->die, DropCheckpoints{{message.checkpoint}, false});
     }
     send_drops();
+    spill_some();
 }
 
+/// What goes unwritten is offered to the disk on its way out: the die gives it before it hears of the drop.
 void SchedulerState::send_drops() {
+    auto unsaved = cache.take_unsaved();
+    for (; has_die() && !unsaved.empty() && n_spilling < kMostSpilling; unsaved.pop_back())
+        spill(unsaved.back().id, unsaved.back().space, std::move(unsaved.back().tokens));
     auto dropped = cache.take_dropped();
     if (!dropped.empty() && has_die()) self->send(wiring->die, DropCheckpoints{std::move(dropped), false});
 }
@@ -138,6 +146,7 @@ void SchedulerState::adopt(const SettingsPtr& next) {
     settings = next;
     queue.set_limit(next->limits.queue);
     cache.set_limit(next->cache.limit_bytes);
+    limit_disk();
     send_drops();
 }
 

@@ -38,9 +38,12 @@ void SchedulerState::squeeze_cache() {
     }
     const std::uint64_t before = cache.bytes();
     if (!cache_held_bytes) cache_held_bytes = before;
-    cache.set_ceiling(static_cast<std::uint64_t>(static_cast<double>(*cache_held_bytes) * orders.cache_keep));
+    // While it is only TIGHT what can be written is written before it goes.
+    cache.set_ceiling(static_cast<std::uint64_t>(static_cast<double>(*cache_held_bytes) * orders.cache_keep),
+                      orders.level == MemoryLevel::tight);
     memory_counters.cache_bytes_dropped += before - std::min(before, cache.bytes());
     send_drops();
+    spill_some();
 }
 
 /// Rung 5. A stream that waits without its state is evaluated again from its tokens: slow, but nothing is

@@ -83,7 +83,11 @@ void SchedulerState::drop_session(const SessionKey& key, const CacheSpace& who, 
     const SavedState* on_disk = find_saved(key);
     if (on_disk && on_disk->owner != who && !is_admin)
         return answer(Error(Code::permission_denied, "session: it belongs to another client"));
+    const auto session = cache.session(key.space, key.name);
+    const auto copy =
+        session ? disk.at(key.space, cache.tokens_of(session->checkpoint)) : std::optional<std::string>();
     const Status dropped = cache.drop_session(key.space, key.name, who, is_admin);
+    if (dropped && copy) drop_from_disk(*copy);
     send_drops();
     if (!on_disk) return answer(dropped ? Result<Json>(Json{{"dropped", true}}) : dropped.error());
     self->request(wiring->store, kStoreTimeout, DropState{key.space, key.name})
@@ -104,16 +108,18 @@ void SchedulerState::save_session(const SessionKey& key, std::function<void(Resu
     message->what.name = key.name;
     message->what.owner = session->owner;
     message->what.tokens = cache.tokens_of(session->checkpoint);
-    self->request(wiring->die, kDieTimeout, GetCheckpoint{session->checkpoint})
+    const CheckpointId id = session->checkpoint;
+    self->request(wiring->die, kDieTimeout, GetCheckpoint{id})
         .then(
-            [this, answer, message](const model::CheckpointPtr& state) {
+            [this, answer, message, id](const model::CheckpointPtr& state) {
                 if (!state) return answer(Error(Code::not_found, "session: the die no longer has it"));
                 message->state = state;
                 self->request(wiring->store, kStoreTimeout, SaveStatePtr(message))
                     .then(
-                        [this, answer, message](const StoreAnswer& status) {
+                        [this, answer, message, id](const StoreAnswer& status) {
                             refresh_saved([](const Status&) {});
                             if (!*status) return answer(status->error());
+                            cache.set_copy(id, PrefixCache::Copy::saved);
                             answer(Json{{"tokens", message->what.tokens.size()}});
                         },
                         [answer](const caf::error&) { answer(no_answer("store")); });
@@ -161,6 +167,7 @@ Status SchedulerState::adopt_state(const SessionKey& key, const model::StateFile
         self->send(wiring->die, AdoptCheckpoint{id, file.state});
         cache.confirm(id, file.state->kv_blocks());
     }
+    cache.set_copy(id, PrefixCache::Copy::saved);
     return cache.name_session(key.space, key.name, file.header.owner, id);
 }
 

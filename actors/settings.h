@@ -66,6 +66,7 @@ struct CacheSettings {
     std::int64_t every = 0;         // sessions.every: tokens between checkpoints; 0: no such ones
     std::string dir;                // sessions.dir: where sessions are saved; empty: nowhere
     std::uint64_t limit_bytes = 0;  // sessions.bytes: for everything that is kept; 0: no cache
+    std::uint64_t disk_bytes = 0;   // sessions.disk_bytes: for what is spilled into dir; 0: nothing is
 };
 
 /// The memory ladder.

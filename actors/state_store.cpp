@@ -59,9 +59,7 @@ std::string StateFolder::path_of(const Key& key) const {
 
 Status StateFolder::save(const SaveState& message) {
     if (dir_.empty() || !codec_) return no_folder();
-    std::error_code ignored;
-    if (std::filesystem::create_directory(dir_, ignored))
-        std::filesystem::permissions(dir_, std::filesystem::perms::owner_all, ignored);
+    make_state_folder(dir_);
     model::StateHeader header;
     header.fingerprint = fingerprint_;
     header.space = message.what.space;
@@ -111,6 +109,7 @@ StoreActor::behavior_type state_store(StoreActor::stateful_pointer<StateStoreSta
                                       SettingsPtr settings) {
     install_handlers(self);
     self->state.folder.emplace(settings->cache.dir, settings->model.fingerprint, settings->engine.codec);
+    self->state.spilled.emplace(settings->cache.dir, settings->model.fingerprint, settings->engine.codec);
     return {
         [self](const SaveStatePtr& message) -> StoreAnswer {
             return std::make_shared<const Status>(self->state.folder->save(*message));
@@ -124,6 +123,16 @@ StoreActor::behavior_type state_store(StoreActor::stateful_pointer<StateStoreSta
         },
         [self](const ListStates&) -> SavedStates {
             return std::make_shared<const std::vector<SavedState>>(self->state.folder->list());
+        },
+        [self](const SpillStatePtr& message) -> SpillAnswer {
+            return std::make_shared<const Result<StateOnDisk>>(self->state.spilled->write(*message));
+        },
+        [self](const LoadSpilled& message) -> LoadAnswer {
+            return std::make_shared<const Result<model::StateFile>>(self->state.spilled->read(message.file));
+        },
+        [self](const DropSpilled& message) { self->state.spilled->drop(message.files); },
+        [self](const ListSpilled&) -> SpilledStates {
+            return std::make_shared<const std::vector<StateOnDisk>>(self->state.spilled->list());
         },
     };
 }

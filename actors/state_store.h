@@ -1,4 +1,4 @@
-// The actor that owns the folder of saved sessions.
+// The actor that owns the folder of saved sessions and spilled checkpoints.
 #pragma once
 
 #include <map>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "actors/messages.h"
+#include "actors/spill_folder.h"
 
 namespace pantheon::actors {
 
@@ -43,6 +44,7 @@ class StateFolder {
 struct StateStoreState {
     static inline const char* name = "store";
     std::optional<StateFolder> folder;
+    std::optional<SpillFolder> spilled;
 };
 
 /// Spawn detached: it blocks.

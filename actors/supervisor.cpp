@@ -15,6 +15,8 @@ namespace {
 constexpr std::chrono::milliseconds kDrainPoll{50};
 constexpr std::chrono::seconds kDrainGrace{2};  // for cancelled requests to end
 constexpr std::chrono::seconds kReloadTimeout{60};
+constexpr std::chrono::seconds kSpillAtTheEnd{10};  // writing what memory holds; a stop has a limit outside
+constexpr std::chrono::seconds kSpillGrace{5};      // for the write under way then
 
 template <class Handle>
 bool is_same(const Handle& handle, const caf::actor_addr& address) {
@@ -232,10 +234,22 @@ void SupervisorState::drain_tick() {
     self->request(children.gateway, std::chrono::seconds(1), CountLive{})
         .then(
             [this, again](std::uint64_t n_live) {
-                if (n_live == 0) return stop();
+                if (n_live == 0) return spill_and_stop();
                 again();
             },
             [again](const caf::error&) { again(); });
+}
+
+/// Nothing runs any more: what the prefix cache holds in memory alone is written, so that the next process
+/// finds it.
+void SupervisorState::spill_and_stop() {
+    self->request(children.scheduler, kSpillAtTheEnd + kSpillGrace, SpillAll{kSpillAtTheEnd})
+        .then(
+            [this](std::uint64_t n_written) {
+                if (n_written > 0) log_info(name, std::to_string(n_written) + " checkpoints written to disk");
+                stop();
+            },
+            [this](const caf::error&) { stop(); });
 }
 
 void SupervisorState::fail(Error error) {

@@ -63,6 +63,7 @@ struct SupervisorState {
     void alive_tick();
     caf::result<ReloadOutcomePtr> reload(const ReloadConfig& message);
     void drain_tick();
+    void spill_and_stop();
     void stop();
 
   private:

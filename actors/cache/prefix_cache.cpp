@@ -1,6 +1,7 @@
 #include "actors/cache/prefix_cache.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -9,7 +10,7 @@ namespace pantheon::actors {
 // ---- finding
 // ----------------------------------------------------------------------------------------------------
 
-PrefixCache::Lookup PrefixCache::find(const CacheSpace& space, std::span<const TokenId> prompt) {
+PrefixCache::Lookup PrefixCache::look(const CacheSpace& space, std::span<const TokenId> prompt) const {
     Lookup found;
     if (!is_enabled()) return found;
     const std::int64_t limit = static_cast<std::int64_t>(prompt.size()) - 1;
@@ -24,6 +25,12 @@ PrefixCache::Lookup PrefixCache::find(const CacheSpace& space, std::span<const T
     };
     look_in(space);
     if (space != kSharedSpace) look_in(kSharedSpace);
+    return found;
+}
+
+PrefixCache::Lookup PrefixCache::find(const CacheSpace& space, std::span<const TokenId> prompt) {
+    const Lookup found = look(space, prompt);
+    if (!is_enabled()) return found;
     if (found.length > 0) {
         Entry& entry = entries_.at(found.checkpoint);
         touch(entry);
@@ -180,7 +187,7 @@ bool PrefixCache::make_room(std::uint64_t n_bytes, double newcomer) {
             return false;
         }
         clock_ = std::max(clock_, its);
-        erase(*least);
+        evict(*least);
     }
     return true;
 }
@@ -189,8 +196,15 @@ void PrefixCache::shrink_to_limit() {
     while (bytes() > budget_bytes()) {
         const auto least = cheapest();
         if (!least) return;
-        erase(*least);
+        evict(*least);
     }
+}
+
+void PrefixCache::evict(CheckpointId id) {
+    const Entry& entry = entries_.at(id);
+    if (is_saving_ && is_enabled() && entry.copy == Copy::none)
+        unsaved_.push_back({id, entry.space, RadixTree::path(*entry.node)});
+    erase(id);
 }
 
 void PrefixCache::erase(CheckpointId id) {
@@ -223,8 +237,9 @@ void PrefixCache::set_limit(std::uint64_t limit_bytes) {
     shrink_to_limit();
 }
 
-void PrefixCache::set_ceiling(std::optional<std::uint64_t> ceiling_bytes) {
+void PrefixCache::set_ceiling(std::optional<std::uint64_t> ceiling_bytes, bool is_patient) {
     ceiling_bytes_ = ceiling_bytes;
+    is_patient_ = is_patient;
     shrink_to_limit();
 }
 
@@ -234,12 +249,54 @@ void PrefixCache::clear() {
     n_holders_.clear();
     names_.clear();
     dropped_.clear();
+    unsaved_.clear();
     n_confirmed_ = 0;
     reserved_bytes_ = arriving_bytes_;
 }
 
 std::vector<CheckpointId> PrefixCache::take_dropped() {
     return std::exchange(dropped_, {});
+}
+
+// ---- copies on disk
+// ---------------------------------------------------------------------------------------------------
+
+void PrefixCache::set_copy(CheckpointId id, Copy copy) {
+    const auto found = entries_.find(id);
+    if (found == entries_.end()) return;
+    found->second.copy = copy;
+    shrink_to_limit();
+}
+
+std::optional<CheckpointId> PrefixCache::next_to_save() const {
+    if (!is_saving_) return std::nullopt;
+    std::uint64_t ready_bytes = 0;  // that can be freed without a loss
+    std::optional<CheckpointId> next;
+    double least = 0;
+    for (const auto& [id, entry] : entries_) {
+        if (!is_free(entry)) continue;
+        if (entry.copy != Copy::none) ready_bytes += own_bytes(*entry.node);
+        if (entry.copy != Copy::none || (next && worth(entry) >= least)) continue;
+        next = id;
+        least = worth(entry);
+    }
+    if (budget_bytes() + ready_bytes >= bytes() + budget_bytes() / 4) return std::nullopt;
+    return next;
+}
+
+std::vector<CheckpointId> PrefixCache::unsaved() const {
+    std::vector<std::pair<double, CheckpointId>> found;
+    if (is_saving_)
+        for (const auto& [id, entry] : entries_)
+            if (entry.copy == Copy::none) found.emplace_back(worth(entry), id);
+    std::sort(found.begin(), found.end(), std::greater<>());
+    std::vector<CheckpointId> ids;
+    for (const auto& [worth, id] : found) ids.push_back(id);
+    return ids;
+}
+
+std::vector<PrefixCache::Unsaved> PrefixCache::take_unsaved() {
+    return std::exchange(unsaved_, {});
 }
 
 // ---- sessions
@@ -283,7 +340,7 @@ Status PrefixCache::drop_session(const CacheSpace& space, const std::string& nam
     names_.erase(found);
     Entry& entry = entries_.at(id);
     // Whoever drops a session wants its memory back, not a slow decay.
-    if (--entry.n_names == 0 && may_go(entry)) erase(id);
+    if (--entry.n_names == 0 && is_free(entry)) erase(id);
     return {};
 }
 

@@ -46,6 +46,8 @@ class PrefixCache {
     /// Where a request of this space may resume: its own checkpoints and the shared ones serve it. Counts as
     /// a hit or a miss, and as a use of what it found.
     Lookup find(const CacheSpace& space, std::span<const TokenId> prompt);
+    /// The same, and counts as nothing.
+    Lookup look(const CacheSpace& space, std::span<const TokenId> prompt) const;
 
     /// Room for the checkpoint of a sequence at its present length, to be confirmed or given up when the die
     /// has answered. `base`: an earlier checkpoint of the same sequence, whose KV it shares; 0: none. Makes
@@ -64,6 +66,7 @@ class PrefixCache {
     CheckpointId at(const CacheSpace& space, std::span<const TokenId> tokens) const;
     /// What led to a checkpoint that is there.
     std::vector<TokenId> tokens_of(CheckpointId id) const { return RadixTree::path(*entries_.at(id).node); }
+    const CacheSpace& space_of(CheckpointId id) const { return entries_.at(id).space; }
     bool contains(CheckpointId id) const { return entries_.contains(id); }
 
     /// Keeps the checkpoint under a name until the session is dropped, in place of what had the name.
@@ -78,12 +81,32 @@ class PrefixCache {
 
     void set_limit(std::uint64_t limit_bytes);
     /// A bound below the limit for as long as memory is short; nothing: the limit alone. What is worth least
-    /// goes at once; named states stay.
-    void set_ceiling(std::optional<std::uint64_t> ceiling_bytes);
+    /// goes at once or, when it is patient and copies are made, once it has one; named states stay.
+    void set_ceiling(std::optional<std::uint64_t> ceiling_bytes, bool is_patient = false);
     /// The die and all it held are gone.
     void clear();
     /// What the die has to drop since the last call.
     std::vector<CheckpointId> take_dropped();
+
+    /// Whether the state also lies on disk. refused: it could not be written or was not worth it.
+    enum class Copy : std::uint8_t { none, underway, saved, refused };
+    /// Whether copies are made at all; false, as at the start: the three below have nothing to say.
+    void set_saving(bool is_saving) { is_saving_ = is_saving; }
+    /// Nothing happens to a checkpoint that has gone meanwhile.
+    void set_copy(CheckpointId id, Copy copy);
+    /// The state that should be written next, so that what has to go soon has a copy by then: a quarter of
+    /// the budget is to be free or taken by states that have one. Those that will go first come first.
+    std::optional<CheckpointId> next_to_save() const;
+    /// All without a copy, named and promised ones too, the worthiest first.
+    std::vector<CheckpointId> unsaved() const;
+    struct Unsaved {
+        CheckpointId id;
+        CacheSpace space;
+        std::vector<TokenId> tokens;
+    };
+    /// Of those that take_dropped() will name: what went for want of room and has no copy, the least worthy
+    /// first. The die still holds them until it is told.
+    std::vector<Unsaved> take_unsaved();
 
     bool is_enabled() const { return limit_bytes_ > 0; }
     std::uint64_t bytes() const;
@@ -106,6 +129,7 @@ class PrefixCache {
         CheckpointId base;                 // while pending: its blocks are counted there
         int n_dependents = 0;              // pending checkpoints that count on our blocks
         int n_names = 0;
+        Copy copy = Copy::none;
         double clock = 0;  // of the last use
         int n_hits = 0;
         std::uint64_t last_use = 0;
@@ -118,12 +142,21 @@ class PrefixCache {
     void touch(Entry& entry);
     double value_per_byte(const RadixTree::Node& node) const;
     double worth(const Entry& entry) const;
-    bool may_go(const Entry& entry) const {
+    bool is_free(const Entry& entry) const {
         return !entry.is_pending && entry.n_dependents == 0 && entry.n_names == 0;
+    }
+    bool may_go(const Entry& entry) const {
+        const bool waits =
+            is_saving_ && is_patient_ && (entry.copy == Copy::none || entry.copy == Copy::underway);
+        return is_free(entry) && !waits;
+    }
+    std::uint64_t own_bytes(const RadixTree::Node& node) const {
+        return size_of(node.depth - RadixTree::depth_above(node));
     }
     std::optional<CheckpointId> cheapest() const;
     bool make_room(std::uint64_t n_bytes, double newcomer);
     void shrink_to_limit();
+    void evict(CheckpointId id);
     void erase(CheckpointId id);
     void release_base(Entry& entry);
     std::uint64_t named_bytes() const;
@@ -140,6 +173,9 @@ class PrefixCache {
     std::unordered_map<std::uint64_t, int> n_holders_;  // of each KV block
     std::map<std::pair<CacheSpace, std::string>, NamedState> names_;
     std::vector<CheckpointId> dropped_;
+    std::vector<Unsaved> unsaved_;
+    bool is_saving_ = false;
+    bool is_patient_ = false;
     std::uint64_t next_id_ = 1;
     std::uint64_t n_confirmed_ = 0;
     std::uint64_t reserved_bytes_ = 0;  // by pending checkpoints and what is arriving

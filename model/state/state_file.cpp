@@ -234,6 +234,14 @@ std::string state_file_name(std::initializer_list<std::string_view> parts) {
     return name;
 }
 
+std::uint64_t state_file_bytes(StateHeader header, const CheckpointCodec& codec) {
+    header.layout = codec.layout();
+    constexpr std::size_t kFixed = sizeof kMagic + sizeof kVersion + sizeof(std::uint32_t);
+    constexpr std::size_t kHashes = 2 * sizeof(std::uint64_t);
+    return kFixed + to_bytes(header).size() +
+           codec.encoded_bytes(static_cast<std::int32_t>(header.tokens.size())) + kHashes;
+}
+
 Status write_state_file(const std::string& path, StateHeader header, const Checkpoint& state,
                         const CheckpointCodec& codec) {
     header.layout = codec.layout();

@@ -29,6 +29,9 @@ struct StateFile {
 /// A file name without ending that stands for these parts and, as far as chance allows, for no others.
 std::string state_file_name(std::initializer_list<std::string_view> parts);
 
+/// What write_state_file() makes of a header and a state of header.tokens.size() tokens, in bytes.
+std::uint64_t state_file_bytes(StateHeader header, const CheckpointCodec& codec);
+
 /// Writes path + ".new", syncs, renames it to path, syncs the folder: whenever the process or the host ends,
 /// path is the old file or the new one, whole. `layout` is set here. unavailable: the disk says no.
 Status write_state_file(const std::string& path, StateHeader header, const Checkpoint& state,

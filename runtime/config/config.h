@@ -61,6 +61,7 @@ struct SessionsSection {
     std::int64_t every = 0;  // tokens between checkpoints; 0: none
     std::int64_t bytes = 0;
     std::string dir;
+    std::int64_t disk_bytes = 0;
 };
 
 /// The memory ladder: when it gives way, and how far.

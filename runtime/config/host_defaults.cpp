@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <set>
 #include <sstream>
 
@@ -100,6 +102,31 @@ std::string embedded_model_path(const std::string& program) {
     return (file.parent_path() / PANTHEON_DATA_FROM_BIN "/model.gguf").lexically_normal();
 }
 
+std::int64_t free_disk_bytes(const std::string& dir) {
+    for (std::filesystem::path at = dir; !at.empty(); at = at.parent_path()) {
+        std::error_code error;
+        const auto space = std::filesystem::space(at, error);
+        if (!error) return static_cast<std::int64_t>(std::min<std::uintmax_t>(space.available, INT64_MAX));
+        if (at == at.root_path()) break;
+    }
+    return 0;
+}
+
+namespace {
+
+/// As free_disk_bytes(), but read once for each folder: a reload must not find another default because
+/// something has been written meanwhile.
+std::int64_t free_disk_bytes_at_first(const std::string& dir) {
+    static std::mutex mutex;
+    static std::map<std::string, std::int64_t> found;
+    const std::lock_guard lock(mutex);
+    const auto [at, is_new] = found.try_emplace(dir, 0);
+    if (is_new) at->second = free_disk_bytes(dir);
+    return at->second;
+}
+
+}  // namespace
+
 HostDefaults host_defaults() {
     HostDefaults host;
     host.model_path = embedded_model_path();
@@ -112,6 +139,7 @@ HostDefaults host_defaults() {
     // systemd may name several directories; the first is ours.
     const std::string states = process_environment()("STATE_DIRECTORY").value_or("");
     host.state_directory = states.substr(0, states.find(':'));
+    host.free_disk_bytes = free_disk_bytes_at_first;
     return host;
 }
 

@@ -17,9 +17,15 @@ struct HostDefaults {
     std::int64_t n_cores = 1;     // physical cores that affinity and cgroup allow
     std::int64_t free_bytes = 0;  // memory that this process may still take
     std::string state_directory;  // $STATE_DIRECTORY; empty: none
+    /// Free space on the disk of a folder, bytes; none: nobody knows.
+    std::function<std::int64_t(const std::string& dir)> free_disk_bytes;
 };
 
 HostDefaults host_defaults();
+
+/// What this process may still write where the folder is or, when it is yet to be made, its nearest parent
+/// that is there; 0 when the system does not say.
+std::int64_t free_disk_bytes(const std::string& dir);
 
 /// The embedded model of the installation (or build folder) that this program lies in, wherever it was moved
 /// to: share/pantheon/model.gguf beside its bin. Symbolic links to the program are followed.

@@ -54,6 +54,12 @@ Status auto_model_path(Config& config, std::size_t, const HostDefaults& host) {
     return {};
 }
 
+Status auto_disk_bytes(Config& config, std::size_t, const HostDefaults& host) {
+    const std::string& dir = config.sessions.dir;
+    config.sessions.disk_bytes = dir.empty() || !host.free_disk_bytes ? 0 : host.free_disk_bytes(dir) / 10;
+    return {};
+}
+
 Status check_sessions_dir(Config& config, std::size_t) {
     const std::string& dir = config.sessions.dir;
     if (dir.empty() || dir.front() == '/') return {};

@@ -10,6 +10,8 @@
 namespace pantheon::config {
 
 Status auto_model_path(Config& config, std::size_t engine, const HostDefaults& host);
+/// A tenth of what is free where sessions.dir is or would be; 0 without one.
+Status auto_disk_bytes(Config& config, std::size_t engine, const HostDefaults& host);
 Status check_sessions_dir(Config& config, std::size_t engine);
 Status check_readings_dir(Config& config, std::size_t engine);
 Status auto_endpoint(Config& config, std::size_t engine, const HostDefaults& host);

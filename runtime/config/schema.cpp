@@ -228,13 +228,23 @@ const KeyRow kRows[] = {
     {.path = "sessions.dir",
      .field = at<&Config::sessions, &SessionsSection::dir>,
      .fallback = "\"auto\"",
-     .help = "where sessions are saved; empty: nowhere",
+     .help = "where sessions are saved and the prefix cache spills to; empty: nowhere",
      .auto_meaning = "$STATE_DIRECTORY, which systemd sets; else nowhere",
      .apply_auto = [](Config& config, std::size_t, const HostDefaults& host) -> Status {
          config.sessions.dir = host.state_directory;
          return {};
      },
      .check = check_sessions_dir},
+    {.path = "sessions.disk_bytes",
+     .field = at<&Config::sessions, &SessionsSection::disk_bytes>,
+     .fallback = "\"auto\"",
+     .range = Range{0, kMaxBytes},
+     .unit = "bytes",
+     .reload = Reload::live,
+     .help = "space in sessions.dir for what the prefix cache has no memory for, and for what it held when "
+             "the daemon was stopped, besides saved sessions; 0: none",
+     .auto_meaning = "a tenth of what was free there when the daemon started",
+     .apply_auto = auto_disk_bytes},
 
     {.path = "memory.ladder",
      .field = at<&Config::memory, &MemorySection::ladder>,

@@ -52,7 +52,8 @@ actors::SamplingDefaults sampling_defaults(const config::SamplingSection& config
 }
 
 actors::CacheSettings cache_of(const config::Config& config) {
-    return {config.sessions.every, config.sessions.dir, static_cast<std::uint64_t>(config.sessions.bytes)};
+    return {config.sessions.every, config.sessions.dir, static_cast<std::uint64_t>(config.sessions.bytes),
+            static_cast<std::uint64_t>(config.sessions.disk_bytes)};
 }
 
 actors::LadderSettings ladder_of(const config::Config& config) {

@@ -115,6 +115,10 @@ std::string describe_plan(const config::Config& config, const LoadedModel& loade
     const auto cache_bytes = static_cast<std::uint64_t>(config.sessions.bytes);
     plan += fmt::format("cache    up to {}: {} a state, and its KV\n", format_bytes(cache_bytes),
                         format_bytes(state_bytes));
+    if (!config.sessions.dir.empty())
+        plan += fmt::format("disk     up to {} of spilled states in {}\n",
+                            format_bytes(static_cast<std::uint64_t>(config.sessions.disk_bytes)),
+                            config.sessions.dir);
     plan += fmt::format("memory   up to {} besides the mapped file\n",
                         format_bytes(n_slots * (state_bytes + kv.slot_bytes) + cache_bytes));
     return plan;

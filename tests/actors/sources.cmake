@@ -2,6 +2,7 @@
 pantheon_test(prefix_cache_test
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/cache/checkpoint_marks_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/cache/disk_index_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cache/prefix_cache_test.cpp
   LIBS pantheon_actors
   LABELS fast)
@@ -33,3 +34,14 @@ pantheon_test(actors_test
 target_precompile_headers(actors_test PRIVATE ${CMAKE_SOURCE_DIR}/actors/caf.h)
 # These tests wait for nothing and compute nothing; optimising them only costs the time to build them.
 target_compile_options(actors_test PRIVATE $<$<CONFIG:Release>:-O0>)
+# The same way, with real files.
+pantheon_test(spill_test
+  SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/fake_engine.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/spill_folder_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/spill_test.cpp
+    ${CMAKE_CURRENT_SOURCE_DIR}/model/tokenizer/small_vocabulary.cpp
+  LIBS pantheon_actors
+  LABELS fast)
+target_precompile_headers(spill_test PRIVATE ${CMAKE_SOURCE_DIR}/actors/caf.h)
+target_compile_options(spill_test PRIVATE $<$<CONFIG:Release>:-O0>)

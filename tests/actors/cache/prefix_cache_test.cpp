@@ -256,5 +256,86 @@ TEST(PrefixCacheTest, RandomUseAgreesWithPlainListsAndTheBudgetAlwaysHolds) {
     }
 }
 
+// ---- copies on disk
+// ---------------------------------------------------------------------------------------------------
+
+std::vector<Tokens> unsaved(PrefixCache& cache) {
+    std::vector<Tokens> list;
+    for (auto& gone : cache.take_unsaved()) list.push_back(std::move(gone.tokens));
+    return list;
+}
+
+TEST(PrefixCacheTest, WhatGoesForWantOfRoomAndHasNoCopyIsHandedOut) {
+    PrefixCache cache(kSizes, 8000);
+    cache.set_saving(true);
+    const CheckpointId a = keep(cache, kAlice, Tokens(60, 'a'));
+    const CheckpointId b = keep(cache, kAlice, Tokens(60, 'b'));
+    cache.set_copy(a, PrefixCache::Copy::saved);
+    for (TokenId t = 'c'; cache.contains(a) || cache.contains(b); ++t) {
+        ASSERT_LT(t, 'z');
+        keep(cache, kAlice, Tokens(100, t));
+    }
+    const auto gone = unsaved(cache);
+    EXPECT_EQ(std::count(gone.begin(), gone.end(), Tokens(60, 'b')), 1);
+    EXPECT_EQ(std::count(gone.begin(), gone.end(), Tokens(60, 'a')), 0) << "it has a copy";
+    EXPECT_GE(cache.take_dropped().size(), gone.size());
+    // What is dropped on purpose or was never there is not to be written.
+    const CheckpointId lost = keep(cache, kAlice, Tokens(200, 'x'));
+    cache.give_up(lost);
+    const CheckpointId named = keep(cache, kAlice, Tokens(200, 'y'));
+    ASSERT_TRUE(cache.name_session(kAlice, "talk", kAlice, named));
+    ASSERT_TRUE(cache.drop_session(kAlice, "talk", kAlice));
+    for (const Tokens& tokens : unsaved(cache)) EXPECT_TRUE(tokens[0] != 'x' && tokens[0] != 'y');
+    cache.set_limit(0);
+    EXPECT_TRUE(unsaved(cache).empty()) << "without a cache nothing is worth a file";
+}
+
+TEST(PrefixCacheTest, AQuarterOfTheBudgetIsMadeReadyToGo) {
+    PrefixCache cache(kSizes, 10000);
+    cache.set_saving(true);
+    std::vector<CheckpointId> kept;
+    for (TokenId t = 'a'; !cache.next_to_save(); ++t) {
+        kept.push_back(keep(cache, kAlice, Tokens(static_cast<std::size_t>(t - 'a' + 40), t)));
+        ASSERT_LE(cache.bytes(), 10000U);
+    }
+    EXPECT_GT(cache.bytes(), 7500U);
+    EXPECT_EQ(*cache.next_to_save(), kept[0]) << "the least worthy first";
+    cache.set_copy(kept[0], PrefixCache::Copy::underway);
+    EXPECT_NE(cache.next_to_save(), kept[0]) << "once";
+    for (int i = 0; cache.next_to_save(); ++i) {
+        ASSERT_LT(i, 4);
+        cache.set_copy(*cache.next_to_save(), i % 2 ? PrefixCache::Copy::saved : PrefixCache::Copy::refused);
+    }
+    const auto rest = cache.unsaved();
+    ASSERT_FALSE(rest.empty());
+    EXPECT_EQ(rest.front(), kept.back()) << "the worthiest first";
+    cache.set_saving(false);
+    EXPECT_EQ(cache.next_to_save(), std::nullopt);
+    EXPECT_TRUE(cache.unsaved().empty());
+}
+
+TEST(PrefixCacheTest, APatientCeilingWaitsForCopiesAndLetsNothingIn) {
+    PrefixCache cache(kSizes, 1 << 20);
+    cache.set_saving(true);
+    std::vector<CheckpointId> kept;
+    for (TokenId t = 'a'; t < 'e'; ++t) kept.push_back(keep(cache, kAlice, Tokens(64, t)));
+    const std::uint64_t before = cache.bytes();
+    cache.set_ceiling(before / 2, /*is_patient=*/true);
+    EXPECT_EQ(cache.bytes(), before);
+    EXPECT_EQ(cache.add(kAlice, Tokens(64, 'x'), {}, true), std::nullopt);
+    EXPECT_FALSE(cache.reserve(64));
+    int n_saved = 0;
+    while (const auto next = cache.next_to_save()) {
+        cache.set_copy(*next, PrefixCache::Copy::underway);
+        EXPECT_TRUE(cache.contains(*next)) << "it is being written";
+        cache.set_copy(*next, n_saved++ % 2 ? PrefixCache::Copy::saved : PrefixCache::Copy::refused);
+    }
+    EXPECT_LE(cache.bytes(), before / 2);
+    EXPECT_GE(n_saved, 2);
+    EXPECT_TRUE(unsaved(cache).empty()) << "each has been offered to the disk";
+    cache.set_ceiling(0);
+    EXPECT_EQ(cache.bytes(), 0U);
+}
+
 }  // namespace
 }  // namespace pantheon::actors

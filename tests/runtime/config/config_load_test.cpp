@@ -22,6 +22,7 @@ HostDefaults test_host() {
     host.endpoint = "ipc:///tmp/test.sock";
     host.n_cores = 3;
     host.free_bytes = 5000;
+    host.free_disk_bytes = [](const std::string& dir) { return dir == "/big" ? 900 : 70; };
     return host;
 }
 
@@ -33,6 +34,14 @@ std::shared_ptr<const Config> loaded(std::string_view text) {
     const ConfigLoad result = load(text);
     EXPECT_TRUE(result.is_ok()) << result.report();
     return result.config ? result.config : std::make_shared<Config>();
+}
+
+TEST(ConfigLoadTest, SpilledStatesMayTakeATenthOfTheDiskThatTheFolderIsOn) {
+    EXPECT_EQ(loaded("")->sessions.disk_bytes, 0) << "no folder";
+    EXPECT_EQ(loaded("sessions.dir = '/big'")->sessions.disk_bytes, 90);
+    EXPECT_EQ(loaded("sessions.disk_bytes = 'auto'\nsessions.dir = '/small'")->sessions.disk_bytes, 7);
+    EXPECT_EQ(loaded("sessions.dir = '/big'\nsessions.disk_bytes = 0")->sessions.disk_bytes, 0);
+    EXPECT_EQ(loaded("sessions.dir = '/big'\nsessions.disk_bytes = 12345")->sessions.disk_bytes, 12345);
 }
 
 TEST(ConfigLoadTest, EmptyFileGivesEveryDefault) {

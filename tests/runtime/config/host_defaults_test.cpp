@@ -122,7 +122,18 @@ TEST_F(FakeRootTest, TheEmbeddedModelLiesBesideTheProgramWhereverThatWasMoved) {
     const std::string model = std::filesystem::canonical(root_).string() + "/moved/share/pantheon/model.gguf";
     EXPECT_EQ(embedded_model_path(root_.string() + "/moved/bin/pantheond"), model);
     EXPECT_EQ(embedded_model_path(root_.string() + "/link"), model);
-    EXPECT_THAT(embedded_model_path(root_.string() + "/no-program"), testing::EndsWith("/share/pantheon/model.gguf"));
+    EXPECT_THAT(embedded_model_path(root_.string() + "/no-program"),
+                testing::EndsWith("/share/pantheon/model.gguf"));
+}
+
+TEST(HostDefaultsTest, FreeDiskSpaceIsThatOfTheNearestFolderThatIsThere) {
+    const std::string folder = std::filesystem::temp_directory_path().string();
+    EXPECT_GT(free_disk_bytes(folder), 0);
+    EXPECT_GT(free_disk_bytes(folder + "/none/of/these"), 0);
+    EXPECT_EQ(free_disk_bytes(""), 0);
+    const std::int64_t first = host_defaults().free_disk_bytes(folder);
+    EXPECT_GT(first, 0);
+    EXPECT_EQ(host_defaults().free_disk_bytes(folder), first) << "a reload finds the same";
 }
 
 TEST(HostDefaultsTest, ThisHostHasAtLeastOneCore) {
