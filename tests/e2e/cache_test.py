@@ -154,7 +154,7 @@ class CacheTest(unittest.TestCase):
             self.assertEqual(again["usage"]["cached_tokens"], saved["tokens"])
             self.assertEqual(again["text"], self.answer(client, tokens=more, cache="off")["text"])
             self.assertEqual(client.call("session.drop", session="talk")["dropped"], True)
-        self.assertEqual(list(states.iterdir()), [])
+        self.assertEqual(list(states.glob("*.state")), [])
 
     def wait_for_sessions(self, client):
         """Sessions on disk are loaded in the background after the start."""

@@ -14,6 +14,10 @@ endfunction()
 
 pantheon_e2e_test(serving serving_test.py)
 pantheon_e2e_test(cache cache_test.py)
+pantheon_e2e_test(long_chat long_chat_test.py)
+pantheon_e2e_test(long_chat_whole long_chat_test.py)
+set_tests_properties(e2e.long_chat_whole PROPERTIES
+  LABELS soak TIMEOUT 3600 ENVIRONMENT PANTHEON_CHAT_TOKENS=8000)
 pantheon_e2e_test(stopping stopping_test.py)
 pantheon_e2e_test(commands commands_test.py)
 pantheon_e2e_test(clients clients_test.py)
