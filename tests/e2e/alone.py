@@ -1,0 +1,134 @@
+"""What a request gives when nothing else runs, and a check of the same request among others, event by event."""
+
+import random
+
+from client import EVENT_TIMEOUT_S
+from serving_test import without_end
+
+WORDS = ("amber", "basalt", "cobalt", "dahlia", "ember", "fennel", "garnet", "hazel",
+         "indigo", "jasper", "kelp", "larch", "mallow", "nectar", "onyx", "poplar")  # fmt: skip
+N_TOP = 3  # a lone run asks for this many, the same request among others for as many or fewer
+
+
+def requests_of(number, n, bias, rng, n_tokens=120):
+    """n requests of client `number`, each with its codeword and a seed of its own: raw prompts and chats, short and
+    long ones, with everything that changes a draw."""
+    word = WORDS[number % len(WORDS)]
+    requests = []
+    for i in range(n):
+        text = f"The codeword is {word}. Tell me a story about {word} number {i}."
+        if rng.random() < 0.5:
+            text = f"{word} and {rng.choice(WORDS)}, " * rng.randrange(20, 120) + text
+        fields = {
+            "seed": rng.getrandbits(64),
+            "temperature": rng.choice((0.6, 1.0, 1.6)),
+            "max_tokens": rng.randrange(n_tokens // 4, n_tokens + 1),
+        }
+        if rng.random() < 0.6:
+            fields["messages"] = [{"role": "user", "content": text}]
+            fields["thinking"] = rng.random() < 0.7
+            if fields["thinking"] and rng.random() < 0.4:
+                fields["thinking_budget"] = rng.randrange(0, 20)
+        else:
+            fields["prompt"] = text
+        if rng.random() < 0.7:
+            fields["logit_bias"] = bias
+        if rng.random() < 0.4:
+            fields |= {"repeat_penalty": 1.2, "presence_penalty": 0.5, "frequency_penalty": 0.3}
+        if rng.random() < 0.3:
+            fields |= {"top_k": 0, "top_p": 1.0, "min_p": 0.01}
+        if rng.random() < 0.2:
+            fields["stop"] = [rng.choice((" the", "a", ". ", word))]
+        requests.append(fields)
+    return requests
+
+
+def run_alone(client, fields):
+    """The reply to a request while nothing else runs and nothing is cached: (token events, done)."""
+    events = client.generate(**fields, logprobs=N_TOP, cache="off")
+    if events[-1]["ev"] != "done" or events[-1]["finish"] not in ("stop", "length"):
+        raise AssertionError(f"the lone run of {fields} ended with {events[-1]}")
+    return [event for event in events if "token" in event], events[-1]
+
+
+class Mixed(AssertionError):
+    """A reply is not the one that the request has alone."""
+
+
+class Stream:
+    """One request among others, compared with its lone run as its events come."""
+
+    def __init__(self, fields, alone, n_top=None):
+        self.fields = fields
+        self._tokens, self._done = alone
+        self._n_top = n_top
+        self.n_tokens = 0
+        self.done = None
+        self._content = []
+
+    @property
+    def is_over(self):
+        return self.done is not None
+
+    def take(self, event):
+        if self.is_over:
+            raise Mixed(f"after the end of {self.fields}: {event}")
+        {"accepted": self._accepted, "token": self._token, "done": self._end, "progress": lambda _: None}[event["ev"]](
+            event
+        )
+
+    def _same(self, what, got, want):
+        if got != want:
+            raise Mixed(f"{what} of token {self.n_tokens}: {got!r}, alone {want!r}; of {self.fields}")
+
+    def _accepted(self, event):
+        self._same("seed", event["seed"], self.fields["seed"])
+        self._same("max_tokens", event["max_tokens"], self.fields["max_tokens"])
+
+    def _token(self, event):
+        if event["kind"] == "content":
+            self._content.append(event["text"])
+        if "token" not in event:
+            return
+        if self.n_tokens == len(self._tokens):
+            raise Mixed(f"{event} is one more than the {self.n_tokens} of {self.fields}")
+        want = self._tokens[self.n_tokens]
+        for key in ("i", "token", "text", "kind"):
+            self._same(key, event[key], want[key])
+        if self._n_top is not None:
+            self._same("logprob", event.get("logprob"), want.get("logprob"))
+            if self._n_top > 0:
+                self._same("top", event.get("top"), want["top"][: self._n_top] if "top" in want else None)
+        self.n_tokens += 1
+
+    def _end(self, event):
+        self.done = event
+        self._same("the text's sum", "".join(self._content), event["text"])
+        if not self.is_whole:
+            return
+        self._same("the number", self.n_tokens, len(self._tokens))
+        for key in ("finish", "text", "reasoning", "tool_calls", "stop_match"):
+            self._same(key, event.get(key), self._done.get(key))
+        for key in ("prompt_tokens", "completion_tokens", "reasoning_tokens"):
+            self._same(key, event["usage"][key], self._done["usage"][key])
+
+    @property
+    def is_whole(self):
+        return self.done["finish"] in ("stop", "length")
+
+
+def lone_runs(client, n_clients, n_each, seed, n_tokens=120):
+    """[client][request]: (fields, lone run)."""
+    rng = random.Random(seed)
+    bias = without_end(client)
+    return [
+        [(fields, run_alone(client, fields)) for fields in requests_of(number, n_each, bias, rng, n_tokens)]
+        for number in range(n_clients)
+    ]
+
+
+def finish(client, streams, timeout_s=EVENT_TIMEOUT_S):
+    """Takes all that comes for these streams of one connection, {id: Stream}, until each has ended."""
+    for request, stream in streams.items():
+        while not stream.is_over:
+            stream.take(client.next_event(request, timeout_s))

@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""Sixteen clients, each with a codeword in its prompts and seeds of its own: whatever else runs, arrives, ends, is
+cancelled, parked or moved, a reply is bit for bit the one that the request has when it runs alone, and what was cut
+off is a beginning of it. What happens when is drawn from a seed, which is printed; --seed repeats it."""
+
+import random
+import sys
+import time
+import unittest
+
+import readings
+from alone import Stream, finish, lone_runs
+from daemon import Daemon
+from fixture import BUILD, IS_SANITIZED, IS_SOAK, SEED, embedded_model, small_model
+
+N_CLIENTS = 16
+N_EACH = 1 if IS_SANITIZED else 8 if IS_SOAK else 3
+N_TOKENS = 60 if IS_SANITIZED else 160
+SECONDS = 600 if IS_SOAK else 30
+N_LIVE = 24  # more than there are places
+STUCK_S = 300
+CONFIG = f"""
+kv.n_ctx = 2048
+engine.slots = 5
+scheduler.queue = 200
+sessions.every = 64
+ipc.max_unread = 64
+ipc.stall_ms = 3600000
+memory.slots_tight = 3
+memory.slots_critical = 1
+{readings.CONFIG}"""
+BYTES = (0, 3_000_000, 200_000_000)  # of sessions.bytes: parked states are not kept, some are, all are
+
+
+class Storm:
+    """Requests of sixteen connections, and everything that can happen to them."""
+
+    def __init__(self, daemon, shown, runs, rng):
+        self._daemon, self._shown, self._runs, self._rng = daemon, shown, runs, rng
+        self._clients = [daemon.client() for _ in range(N_CLIENTS)]
+        self._live = [{} for _ in range(N_CLIENTS)]  # {id: Stream}
+        self._silent_until = [0.0] * N_CLIENTS  # connections that do not read
+        self._has_credit = set()  # (client, id) that live on credit
+        self._n_sent = 0
+        self._config = daemon.config_path.read_text(encoding="utf-8")
+        self.counts = dict.fromkeys(
+            ("whole", "cut", "parked", "refused", "vanished", "tokens", "cached", "memory", "reloads", "silences"), 0
+        )
+
+    def close(self):
+        for client in self._clients:
+            client.__exit__()
+
+    # ---- what happens
+
+    def act(self):
+        actions = {self.begin: 12, self.cancel: 2, self.grant: 8, self.show: 0.15, self.vanish: 0.1,
+                   self.be_silent: 0.2, self.reload: 0.05}  # fmt: skip
+        self._rng.choices(list(actions), list(actions.values()))[0]()
+
+    def begin(self):
+        number = self._rng.randrange(N_CLIENTS)
+        fields, alone = self._rng.choice(self._runs[number])
+        n_top = self._rng.choice((None, None, 0, 2))
+        credit = self._rng.choice((None, None, 0, 1, 20))
+        priority = self._rng.choice((-1, 0, 0, 0, 2))
+        cache = self._rng.choice(("private", "private", "shared", "off"))
+        if sum(len(live) for live in self._live) >= N_LIVE:
+            return
+        extra = {"priority": priority, "cache": cache}
+        if n_top is not None:
+            extra["logprobs"] = n_top
+        if credit is not None:
+            extra["credit"] = credit
+        # Names are this client's alone: a cancel that comes too late must not find another's of the same user.
+        self._n_sent += 1
+        request = self._clients[number].send("generate", id=f"{number}:{self._n_sent}", **fields, **extra)
+        self._live[number][request] = Stream(fields, alone, n_top)
+        if credit is not None:
+            self._has_credit.add((number, request))
+
+    def _pick(self, where=lambda number, request: True):
+        found = [(n, r) for n, live in enumerate(self._live) for r in live if where(n, r)]
+        return self._rng.choice(found) if found else None
+
+    def cancel(self):
+        if picked := self._pick():
+            self._clients[picked[0]].send("cancel", target=picked[1])
+
+    def grant(self):
+        n = self._rng.choice((1, 8, 40, 200))
+        if picked := self._pick(lambda number, request: (number, request) in self._has_credit):
+            self._clients[picked[0]].send("credit", target=picked[1], n=n)
+
+    def show(self):
+        self._shown.show(self._rng.choice((readings.PLENTY_KB, readings.TIGHT_KB, readings.CRITICAL_KB)))
+        self.counts["memory"] += 1
+
+    def vanish(self):
+        number = self._rng.randrange(N_CLIENTS)
+        self._clients[number].__exit__()
+        self._clients[number] = self._daemon.client()
+        self.counts["vanished"] += len(self._live[number])
+        self._live[number] = {}
+        self._silent_until[number] = 0.0
+
+    def be_silent(self):
+        number, seconds = self._rng.randrange(N_CLIENTS), self._rng.uniform(0.5, 4)
+        self._silent_until[number] = time.monotonic() + seconds
+        self.counts["silences"] += 1
+
+    def reload(self):
+        n_bytes = self._rng.choice(BYTES)
+        self._daemon.config_path.write_text(f"{self._config}sessions.bytes = {n_bytes}\n", encoding="utf-8")
+        self._clients[0].send("reload")
+        self.counts["reloads"] += 1
+
+    # ---- what comes
+
+    def read(self):
+        """Takes what has come; says whether there was anything."""
+        now, n = time.monotonic(), 0
+        for number, client in enumerate(self._clients):
+            if now < self._silent_until[number]:
+                continue
+            for event in client.drain():
+                n += 1
+                self._take(number, event)
+        return n > 0
+
+    def _take(self, number, event):
+        stream = self._live[number].get(event["id"])
+        if event["ev"] == "error":
+            if stream is None or event["code"] != "resource_exhausted" or stream.n_tokens > 0:
+                raise AssertionError(event)
+            self.counts["refused"] += 1
+            del self._live[number][event["id"]]
+        elif event["ev"] == "result":
+            pass  # of a cancel or reload
+        elif stream is None:
+            raise AssertionError(f"client {number} has not asked for {event}")
+        else:
+            stream.take(event)
+            if stream.is_over:
+                self._count(stream)
+                del self._live[number][event["id"]]
+                self._has_credit.discard((number, event["id"]))
+
+    def _count(self, stream):
+        if stream.done["finish"] == "cancelled":
+            self.counts["cut"] += 1
+        elif stream.is_whole:
+            self.counts["whole"] += 1
+        else:
+            raise AssertionError(stream.done)
+        self.counts["parked"] += "parked" in stream.done["notes"]
+        self.counts["tokens"] += stream.n_tokens
+        self.counts["cached"] += stream.done["usage"]["cached_tokens"]
+
+    # ---- the whole
+
+    def rage(self, seconds):
+        end = time.monotonic() + seconds
+        next_act = time.monotonic()
+        while time.monotonic() < end:
+            if time.monotonic() >= next_act:
+                self.act()
+                next_act += 0.01
+            if not self.read():
+                time.sleep(0.002)
+
+    def calm_down(self):
+        """Everything that is under way comes to its end."""
+        self._shown.show(readings.PLENTY_KB)
+        self._silent_until = [0.0] * N_CLIENTS
+        for number, live in enumerate(self._live):
+            for request in live:
+                if (number, request) in self._has_credit:
+                    self._clients[number].send("credit", target=request, n=100_000)
+        end = time.monotonic() + STUCK_S
+        while any(self._live):
+            if time.monotonic() > end:
+                raise AssertionError(f"after {STUCK_S} s these have not ended: {self._live}")
+            if not self.read():
+                time.sleep(0.002)
+
+
+class CodewordTest(unittest.TestCase):
+    model = staticmethod(embedded_model)
+    seconds = SECONDS
+
+    def setUp(self):
+        self.seed = SEED if SEED is not None else random.SystemRandom().getrandbits(32)
+        print(f"seed {self.seed}", flush=True)
+        self.daemon = Daemon(BUILD, self.model(), CONFIG)
+        self.shown = readings.Readings(self.daemon.folder / "readings")
+        with open(self.daemon.config_path, "a", encoding="utf-8") as config:
+            config.write(f'memory.readings_dir = "{self.shown.folder}"\n')
+        self.daemon.start()
+        self.addCleanup(self.daemon.__exit__, None, None, None)
+        self.client = self.daemon.client()
+        self.addCleanup(self.client.__exit__)
+        start = time.monotonic()
+        self.runs = lone_runs(self.client, N_CLIENTS, N_EACH, self.seed, N_TOKENS)
+        n_tokens = sum(len(alone[0]) for runs in self.runs for _, alone in runs)
+        print(f"{N_CLIENTS * N_EACH} lone runs, {n_tokens} tokens, {time.monotonic() - start:.1f} s", flush=True)
+
+    def test_all_at_once_each_gets_what_it_has_alone(self):
+        for n_top in (None, 2):
+            clients = [self.daemon.client() for _ in range(N_CLIENTS)]
+            extra = {} if n_top is None else {"logprobs": n_top}
+            streams = []
+            for client, runs in zip(clients, self.runs):
+                sent = {client.send("generate", **fields, **extra): Stream(fields, alone, n_top)
+                        for fields, alone in runs}  # fmt: skip
+                streams.append(sent)
+            for client, sent in zip(clients, streams):
+                finish(client, sent)
+                self.assertTrue(all(stream.is_whole for stream in sent.values()))
+                client.__exit__()
+
+    def test_whatever_happens_each_gets_what_it_has_alone(self):
+        storm = Storm(self.daemon, self.shown, self.runs, random.Random(self.seed))
+        self.addCleanup(storm.close)
+        storm.rage(self.seconds)
+        storm.calm_down()
+        print(storm.counts, flush=True)
+        if not IS_SANITIZED:
+            for what in ("whole", "cut", "parked", "vanished", "memory", "silences", "cached"):
+                self.assertGreater(storm.counts[what], 0, f"no {what}: the storm was none")
+        self.rests()
+
+    def rests(self):
+        end = time.monotonic() + STUCK_S
+        while True:
+            status = self.client.call("status")
+            engine = status["engines"][0]
+            left = (engine["slots"]["busy"], engine["slots"]["parked"], engine["queue"]["waiting"],
+                    engine["dies"][0]["kv_used_bytes"], len(status["requests"]))  # fmt: skip
+            if left == (0, 0, 0, 0, 0):
+                return
+            self.assertLess(time.monotonic(), end, left)
+            time.sleep(0.05)
+
+
+class RandomWeightsTest(CodewordTest):
+    """The same on weights that mean nothing, where every token is a draw among equals."""
+
+    model = staticmethod(small_model)
+    seconds = SECONDS / 3
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
