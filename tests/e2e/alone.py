@@ -1,7 +1,5 @@
 """What a request gives when nothing else runs, and a check of the same request among others, event by event."""
 
-import random
-
 from client import EVENT_TIMEOUT_S
 from serving_test import without_end
 
@@ -10,7 +8,7 @@ WORDS = ("amber", "basalt", "cobalt", "dahlia", "ember", "fennel", "garnet", "ha
 N_TOP = 3  # a lone run asks for this many, the same request among others for as many or fewer
 
 
-def requests_of(number, n, bias, rng, n_tokens=120):
+def requests_of(number, n, bias, rng, n_tokens):
     """n requests of client `number`, each with its codeword and a seed of its own: raw prompts and chats, short and
     long ones, with everything that changes a draw."""
     word = WORDS[number % len(WORDS)]
@@ -18,7 +16,7 @@ def requests_of(number, n, bias, rng, n_tokens=120):
     for i in range(n):
         text = f"The codeword is {word}. Tell me a story about {word} number {i}."
         if rng.random() < 0.5:
-            text = f"{word} and {rng.choice(WORDS)}, " * rng.randrange(20, 120) + text
+            text = f"{word} and {rng.choice(WORDS)}, " * rng.randrange(20, 100) + text
         fields = {
             "seed": rng.getrandbits(64),
             "temperature": rng.choice((0.6, 1.0, 1.6)),
@@ -62,7 +60,7 @@ class Stream:
         self.fields = fields
         self._tokens, self._done = alone
         self._n_top = n_top
-        self.n_tokens = 0
+        self.n_events = self.n_tokens = 0
         self.done = None
         self._content = []
 
@@ -73,6 +71,7 @@ class Stream:
     def take(self, event):
         if self.is_over:
             raise Mixed(f"after the end of {self.fields}: {event}")
+        self.n_events += 1
         {"accepted": self._accepted, "token": self._token, "done": self._end, "progress": lambda _: None}[event["ev"]](
             event
         )
@@ -105,6 +104,7 @@ class Stream:
         self.done = event
         self._same("the text's sum", "".join(self._content), event["text"])
         if not self.is_whole:
+            self._same("finish", event["finish"], "cancelled")
             return
         self._same("the number", self.n_tokens, len(self._tokens))
         for key in ("finish", "text", "reasoning", "tool_calls", "stop_match"):
@@ -117,14 +117,38 @@ class Stream:
         return self.done["finish"] in ("stop", "length")
 
 
-def lone_runs(client, n_clients, n_each, seed, n_tokens=120):
+class ScoreJob:
+    """A `score` among others."""
+
+    def __init__(self, alone):
+        self._alone = alone
+        self.n_events = self.n_tokens = 0
+        self.is_over = False
+
+    def take(self, event):
+        if self.is_over or event["ev"] == "error" and event["code"] != "cancelled":
+            raise Mixed(f"a score job was answered with {event}")
+        self.is_over = True
+        if event["ev"] != "error" and any(event[key] != self._alone[key] for key in ("logprobs", "top")):
+            raise Mixed(f"a score job gave {event}, alone {self._alone}")
+
+
+def lone_runs(client, n_clients, n_each, rng, n_tokens):
     """[client][request]: (fields, lone run)."""
-    rng = random.Random(seed)
     bias = without_end(client)
     return [
         [(fields, run_alone(client, fields)) for fields in requests_of(number, n_each, bias, rng, n_tokens)]
         for number in range(n_clients)
     ]
+
+
+def lone_scores(client, n, rng):
+    """Of `score` jobs: (fields, lone run)."""
+    scores = []
+    for _ in range(n):
+        fields = {"tokens": [rng.randrange(60, 400) for _ in range(rng.randrange(1, 300))], "top": 2}
+        scores.append((fields, client.call("score", **fields)))
+    return scores
 
 
 def finish(client, streams, timeout_s=EVENT_TIMEOUT_S):

@@ -133,7 +133,7 @@ class KilledClientsTest(unittest.TestCase):
     # ---- not reading
 
     def test_others_and_memory_do_not_notice_clients_that_stop_reading(self):
-        (runs,) = lone_runs(self.watcher, 1, 4, self.seed, 40 if IS_SANITIZED else 120)
+        (runs,) = lone_runs(self.watcher, 1, 4, self.rng, 40 if IS_SANITIZED else 120)
         others = [self.daemon.client() for _ in range(2)]
         silent, frugal = self.daemon.client(), self.daemon.client()
         for client in (*others, silent, frugal):
