@@ -16,7 +16,7 @@ def requests_of(number, n, bias, rng, n_tokens):
     for i in range(n):
         text = f"The codeword is {word}. Tell me a story about {word} number {i}."
         if rng.random() < 0.5:
-            text = f"{word} and {rng.choice(WORDS)}, " * rng.randrange(20, 100) + text
+            text = f"{word} and {rng.choice(WORDS)}, " * rng.randrange(20, 60) + text
         fields = {
             "seed": rng.getrandbits(64),
             "temperature": rng.choice((0.6, 1.0, 1.6)),
@@ -41,11 +41,18 @@ def requests_of(number, n, bias, rng, n_tokens):
     return requests
 
 
+def brief(fields):
+    """A request without most of its prompt, which --seed gives again."""
+    text = fields["prompt"] if "prompt" in fields else fields["messages"][0]["content"]
+    return {"prompt": "…" + text[-60:], **{key: value for key, value in fields.items() if key not in
+            ("prompt", "messages", "logit_bias")}}  # fmt: skip
+
+
 def run_alone(client, fields):
     """The reply to a request while nothing else runs and nothing is cached: (token events, done)."""
     events = client.generate(**fields, logprobs=N_TOP, cache="off")
     if events[-1]["ev"] != "done" or events[-1]["finish"] not in ("stop", "length"):
-        raise AssertionError(f"the lone run of {fields} ended with {events[-1]}")
+        raise AssertionError(f"the lone run of {brief(fields)} ended with {events[-1]}")
     return [event for event in events if "token" in event], events[-1]
 
 
@@ -70,7 +77,7 @@ class Stream:
 
     def take(self, event):
         if self.is_over:
-            raise Mixed(f"after the end of {self.fields}: {event}")
+            raise Mixed(f"after the end of {brief(self.fields)}: {event}")
         self.n_events += 1
         {"accepted": self._accepted, "token": self._token, "done": self._end, "progress": lambda _: None}[event["ev"]](
             event
@@ -78,7 +85,7 @@ class Stream:
 
     def _same(self, what, got, want):
         if got != want:
-            raise Mixed(f"{what} of token {self.n_tokens}: {got!r}, alone {want!r}; of {self.fields}")
+            raise Mixed(f"{what} of token {self.n_tokens}: {got!r}, alone {want!r}; of {brief(self.fields)}")
 
     def _accepted(self, event):
         self._same("seed", event["seed"], self.fields["seed"])
@@ -90,7 +97,7 @@ class Stream:
         if "token" not in event:
             return
         if self.n_tokens == len(self._tokens):
-            raise Mixed(f"{event} is one more than the {self.n_tokens} of {self.fields}")
+            raise Mixed(f"{event} is one more than the {self.n_tokens} of {brief(self.fields)}")
         want = self._tokens[self.n_tokens]
         for key in ("i", "token", "text", "kind"):
             self._same(key, event[key], want[key])

@@ -15,7 +15,7 @@ from fixture import BUILD, IS_SANITIZED, IS_SOAK, SEED, embedded_model, small_mo
 from readings import CRITICAL_KB, PLENTY_KB, TIGHT_KB
 
 N_CLIENTS = 16
-N_EACH = 1 if IS_SANITIZED else 8 if IS_SOAK else 2
+N_EACH = 1 if IS_SANITIZED else 4 if IS_SOAK else 2
 N_TOKENS = 60 if IS_SANITIZED else 160
 SECONDS = 600 if IS_SOAK else 30
 N_LIVE = 24  # more than there are places
@@ -32,7 +32,7 @@ memory.slots_critical = 1
 KV = (  # one of these, drawn as well
     'kv.n_ctx = 2048\nkv.format = "q4_0"',
     'kv.n_ctx = 2048\nkv.format = "f16"',
-    'kv.n_ctx = 1000\nkv.format = "q4_0"\nkv.overflow = "slide"',
+    'kv.n_ctx = 800\nkv.format = "q4_0"\nkv.overflow = "slide"',
 )
 BYTES = (0, 3_000_000, 200_000_000)  # of sessions.bytes: parked states are not kept, some are, all are
 
