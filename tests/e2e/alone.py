@@ -1,10 +1,10 @@
 """What a request gives when nothing else runs, and a check of the same request among others, event by event."""
 
-from client import EVENT_TIMEOUT_S
 from serving_test import without_end
 
 WORDS = ("amber", "basalt", "cobalt", "dahlia", "ember", "fennel", "garnet", "hazel",
          "indigo", "jasper", "kelp", "larch", "mallow", "nectar", "onyx", "poplar")  # fmt: skip
+STUCK_S = 300
 N_TOP = 3  # a lone run asks for this many, the same request among others for as many or fewer
 
 
@@ -50,7 +50,7 @@ def brief(fields):
 
 def run_alone(client, fields):
     """The reply to a request while nothing else runs and nothing is cached: (token events, done)."""
-    events = client.generate(**fields, logprobs=N_TOP, cache="off")
+    events = client.rest(client.send("generate", **fields, logprobs=N_TOP, cache="off"), STUCK_S)
     if events[-1]["ev"] != "done" or events[-1]["finish"] not in ("stop", "length"):
         raise AssertionError(f"the lone run of {brief(fields)} ended with {events[-1]}")
     return [event for event in events if "token" in event], events[-1]
@@ -154,12 +154,12 @@ def lone_scores(client, n, rng):
     scores = []
     for _ in range(n):
         fields = {"tokens": [rng.randrange(60, 400) for _ in range(rng.randrange(1, 300))], "top": 2}
-        scores.append((fields, client.call("score", **fields)))
+        scores.append((fields, client.call("score", STUCK_S, **fields)))
     return scores
 
 
-def finish(client, streams, timeout_s=EVENT_TIMEOUT_S):
+def finish(client, streams):
     """Takes all that comes for these streams of one connection, {id: Stream}, until each has ended."""
     for request, stream in streams.items():
         while not stream.is_over:
-            stream.take(client.next_event(request, timeout_s))
+            stream.take(client.next_event(request, STUCK_S))

@@ -9,7 +9,7 @@ import time
 import unittest
 
 import readings
-from alone import ScoreJob, Stream, finish, lone_runs, lone_scores
+from alone import STUCK_S, ScoreJob, Stream, finish, lone_runs, lone_scores
 from daemon import Daemon
 from fixture import BUILD, IS_SANITIZED, IS_SOAK, SEED, embedded_model, small_model
 from readings import CRITICAL_KB, PLENTY_KB, TIGHT_KB
@@ -19,7 +19,6 @@ N_EACH = 1 if IS_SANITIZED else 4 if IS_SOAK else 2
 N_TOKENS = 60 if IS_SANITIZED else 160
 SECONDS = 600 if IS_SOAK else 30
 N_LIVE = 24  # more than there are places
-STUCK_S = 300
 CONFIG = f"""
 engine.slots = 5
 scheduler.queue = 200
@@ -60,8 +59,8 @@ class Storm:
     # ---- what happens
 
     def act(self):
-        actions = {self.begin: 12, self.score: 0.5, self.cancel: 1, self.grant: 8, self.show: 0.08, self.vanish: 0.1,
-                   self.be_silent: 0.2, self.reload: 0.05, self.use_session: 0.3}  # fmt: skip
+        actions = {self.begin: 12, self.score: 0.5, self.cancel: 1, self.grant: 8, self.show: 0.3, self.vanish: 0.2,
+                   self.be_silent: 0.4, self.reload: 0.3, self.use_session: 0.5}  # fmt: skip
         self._rng.choices(list(actions), list(actions.values()))[0]()
 
     def begin(self):

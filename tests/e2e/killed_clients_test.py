@@ -11,7 +11,7 @@ import time
 import unittest
 from pathlib import Path
 
-from alone import Stream, finish, lone_runs
+from alone import STUCK_S, Stream, finish, lone_runs
 from daemon import Daemon
 from fixture import BUILD, IS_SANITIZED, IS_SOAK, SEED, embedded_model
 from serving_test import without_end
@@ -19,7 +19,6 @@ from serving_test import without_end
 N_KILLS = 200 if IS_SOAK else 20
 N_WARM = 40 if IS_SOAK else 12  # after so many, everything that is allocated once has been
 N_SLOTS = 4
-STUCK_S = 120
 CACHE_BYTES = 8_000_000
 SLACK_BYTES = 12 * 2**20  # of anonymous memory: what an allocator holds moves by this much
 CONFIG = f"""
@@ -149,7 +148,7 @@ class KilledClientsTest(unittest.TestCase):
         def serve():
             for client in others:
                 sent = {client.send("generate", **fields): Stream(fields, alone) for fields, alone in runs}
-                finish(client, sent, STUCK_S)
+                finish(client, sent)
                 self.assertTrue(all(stream.is_whole for stream in sent.values()))
 
         serve()

@@ -7,12 +7,11 @@ import time
 import unittest
 
 import readings
-from alone import Stream, finish, run_alone
+from alone import STUCK_S, Stream, finish, run_alone
 from daemon import Daemon
 from fixture import BUILD, embedded_model
 from serving_test import without_end
 
-STUCK_S = 120
 N_TOKENS = 240
 KEPT_BYTES = 200_000_000
 # Longer than kv.sink + kv.window, so that there are rows in the format alone; more of them come with the reply.
@@ -70,7 +69,7 @@ class ParkingTest(unittest.TestCase):
             stream.take(self.client.next_event(request, STUCK_S))
 
     def end(self, streams):
-        finish(self.client, streams, STUCK_S)
+        finish(self.client, streams)
         self.assertTrue(all(stream.is_whole for stream in streams.values()))
         return [stream.done["notes"] for stream in streams.values()]
 
