@@ -1,6 +1,7 @@
 // Which connection asked for what: the gateway's table of live requests, as a plain data structure.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -30,12 +31,24 @@ class ClientTable {
     std::vector<Entry*> find(const Identity& who, const RequestId& id);
     std::vector<Entry*> of_client(const RoutingId& client);
     std::size_t count_of(const RoutingId& client) const;
+    /// Whether the connection had a request of that id that has ended, of its last kRemembered ones: what it
+    /// says of the id is not about anybody else's request.
+    bool has_ended(const RoutingId& client, const RequestId& id) const;
+    static constexpr std::size_t kRemembered = 256;
+    /// The connection has ended: it is forgotten once its last request is removed.
+    void forget(const RoutingId& client);
+    std::size_t n_clients() const { return clients_.size(); }  // that are not forgotten
     std::vector<Entry*> all();
     std::size_t size() const { return entries_.size(); }
 
   private:
+    struct Client {
+        std::vector<TicketId> live;
+        std::deque<RequestId> ended;  // the latest last
+        bool is_gone = false;
+    };
     std::unordered_map<TicketId, Entry> entries_;
-    std::unordered_map<RoutingId, std::vector<TicketId>> by_client_;
+    std::unordered_map<RoutingId, Client> clients_;
 };
 
 }  // namespace pantheon::actors

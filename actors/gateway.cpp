@@ -63,6 +63,7 @@ void GatewayState::on_port_event(const PortEvent& event) {
     const RoutingId& client = std::get<ClientGone>(event).client;
     stalled.erase(client);
     for (Entry* entry : table.of_client(client)) cancel_entry(*entry, "cancelled", std::nullopt);
+    table.forget(client);
 }
 
 void GatewayState::on_inbound(const Inbound& inbound) {
@@ -149,7 +150,9 @@ void GatewayState::submit(const Inbound& inbound) {
 
 void GatewayState::cancel(const Inbound& inbound, const CancelRequest& request) {
     Entry* entry = table.find(inbound.client, request.target);
-    if (!entry) {
+    // A cancel that comes too late for the connection's own request must not end another's of that id: many
+    // clients count from 1.
+    if (!entry && !table.has_ended(inbound.client, request.target)) {
         // Another connection of the same user, for example `pantheon cancel`.
         const auto found = table.find(inbound.who, request.target);
         if (found.size() > 1)

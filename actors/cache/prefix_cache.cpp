@@ -316,17 +316,16 @@ Status PrefixCache::name_session(const CacheSpace& space, const std::string& nam
     const auto existing = names_.find({space, name});
     if (existing != names_.end() && existing->second.owner != owner)
         return Error(Code::permission_denied, "session: " + name + " belongs to another client");
-    if (existing != names_.end()) {
-        --entries_.at(existing->second.checkpoint).n_names;
-        names_.erase(existing);
-    }
+    Entry* const before = existing == names_.end() ? nullptr : &entries_.at(existing->second.checkpoint);
+    if (before) --before->n_names;
     ++entry->second.n_names;
     if (named_bytes() > limit_bytes_ / 2) {
         --entry->second.n_names;
+        if (before) ++before->n_names;  // the name stays with what has it
         return Error(Code::resource_exhausted,
                      "session: named states may take half of sessions.bytes, which is used up");
     }
-    names_.emplace(std::pair(space, name), NamedState{owner, checkpoint});
+    names_.insert_or_assign(std::pair(space, name), NamedState{owner, checkpoint});
     return {};
 }
 

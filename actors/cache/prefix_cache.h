@@ -70,7 +70,8 @@ class PrefixCache {
     bool contains(CheckpointId id) const { return entries_.contains(id); }
 
     /// Keeps the checkpoint under a name until the session is dropped, in place of what had the name.
-    /// resource_exhausted: named states may take half of the bytes; permission_denied: another's name.
+    /// resource_exhausted: named states may take half of the bytes; permission_denied: another's name. Then
+    /// the name stays where it is.
     Status name_session(const CacheSpace& space, const std::string& name, const CacheSpace& owner,
                         CheckpointId checkpoint);
     /// not_found; permission_denied when `who` neither owns it nor is an admin.

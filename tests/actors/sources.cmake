@@ -16,6 +16,7 @@ pantheon_test(actors_test
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/admission_queue_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/cache_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/cancel_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/failures_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_engine.cpp
     ${CMAKE_CURRENT_LIST_DIR}/memory_ladder_test.cpp

@@ -7,32 +7,26 @@ import sys
 import time
 import unittest
 
+import readings
 from daemon import Daemon
 from fixture import BUILD, IS_SANITIZED, small_model
+from readings import CRITICAL_KB, PLENTY_KB, TIGHT_KB
 from serving_test import without_end
 
-TOTAL_KB = 10_000_000
-PLENTY_KB, TIGHT_KB, CRITICAL_KB = 9_000_000, 900_000, 100_000
-CONFIG = """kv.n_ctx = 2048
+CONFIG = f"""kv.n_ctx = 2048
 engine.slots = 16
 sessions.every = 64
 sessions.bytes = 500000000
-memory.tight_free_bytes = 1000000000
-memory.critical_free_bytes = 400000000
-memory.dwell_ms = 500
-memory.step_ms = 0
-"""
+{readings.CONFIG}"""
 SECONDS = 120  # "stuck"; a rung takes one or two
 
 
 class MemoryTest(unittest.TestCase):
     def setUp(self):
         self.daemon = Daemon(BUILD, self.model(), CONFIG)
-        self.readings = self.daemon.folder / "readings"
-        (self.readings / "proc").mkdir(parents=True)
+        self.readings = readings.Readings(self.daemon.folder / "readings")
         with open(self.daemon.config_path, "a", encoding="utf-8") as config:
-            config.write(f'memory.readings_dir = "{self.readings}"\n')
-        self.show(PLENTY_KB)
+            config.write(f'memory.readings_dir = "{self.readings.folder}"\n')
         self.daemon.start()
         self.addCleanup(self.daemon.__exit__, None, None, None)
         self.client = self.daemon.client()
@@ -40,11 +34,6 @@ class MemoryTest(unittest.TestCase):
 
     def model(self):
         return os.environ.get("PANTHEON_MEMORY_MODEL") or small_model()
-
-    def show(self, available_kb):
-        aside = self.readings / "aside"
-        aside.write_text(f"MemTotal: {TOTAL_KB} kB\nMemAvailable: {available_kb} kB\n", encoding="utf-8")
-        os.replace(aside, self.readings / "proc" / "meminfo")
 
     def status(self):
         return self.client.call("status")
@@ -108,7 +97,7 @@ class MemoryTest(unittest.TestCase):
         for request in requests:
             self.assertEqual(self.client.next_event(request)["ev"], "accepted")
 
-        self.show(TIGHT_KB)
+        self.readings.show(TIGHT_KB)
         for rung in range(1, 5):
             status = self.wait_for(lambda status: status["memory"]["rung"] >= rung, f"rung {rung}")
             self.report(status)
@@ -118,7 +107,7 @@ class MemoryTest(unittest.TestCase):
         self.assertEqual(status["engines"][0]["slots"]["reason"], "memory")
         self.assertEqual(status["engines"][0]["dies"][0]["repack_bytes"], 0)
 
-        self.show(CRITICAL_KB)
+        self.readings.show(CRITICAL_KB)
         status = self.wait_for_rung(5)
         anonymous_critical = self.report(status)
         self.assertEqual(status["cache"]["bytes"], 0)
@@ -138,7 +127,7 @@ class MemoryTest(unittest.TestCase):
             self.assertEqual(events[-1]["finish"], "length")
             self.assertIn("memory_rung_5", events[-1]["notes"])
 
-        self.show(PLENTY_KB)
+        self.readings.show(PLENTY_KB)
         after = self.wait_for_rung(0)
         self.assertEqual(after["memory"]["level"], "OK")
         self.assertEqual(after["engines"][0]["slots"]["effective"], 16)
@@ -160,7 +149,7 @@ class MemoryTest(unittest.TestCase):
         self.assertLess(used / passed, 0.1 if IS_SANITIZED else 0.02)
 
     def test_the_ladder_can_be_switched_off_while_it_runs(self):
-        self.show(CRITICAL_KB)
+        self.readings.show(CRITICAL_KB)
         self.wait_for_rung(5)
         with open(self.daemon.config_path, "a", encoding="utf-8") as config:
             config.write("memory.ladder = false\n")

@@ -2,9 +2,9 @@
 # Debian's own python3: the interpreter that Debian's python3-zmq and python3-msgpack belong to.
 find_program(PANTHEON_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)
 
-# pantheon_e2e_test(NAME SCRIPT): one script against the daemon of this build.
+# pantheon_e2e_test(NAME SCRIPT ARGS… ): one script against the daemon of this build.
 function(pantheon_e2e_test name script)
-  set(options --build ${CMAKE_BINARY_DIR})
+  set(options --build ${CMAKE_BINARY_DIR} ${ARGN})
   if(PANTHEON_SANITIZE)
     list(APPEND options --sanitized)
   endif()
@@ -27,6 +27,14 @@ pantheon_e2e_test(python_client python_client_test.py)
 pantheon_e2e_test(notify notify_test.py)
 pantheon_e2e_test(unit unit_test.py)
 pantheon_e2e_test(mutated_messages mutated_messages_test.py)
+pantheon_e2e_test(parking parking_test.py)
+pantheon_e2e_test(codeword codeword_test.py)
+pantheon_e2e_test(killed_clients killed_clients_test.py)
+
+# The long versions, by hand.
+pantheon_e2e_test(codeword_soak codeword_test.py --soak)
+pantheon_e2e_test(killed_clients_soak killed_clients_test.py --soak)
+set_tests_properties(e2e.codeword_soak e2e.killed_clients_soak PROPERTIES LABELS soak TIMEOUT 3600)
 
 add_test(NAME source.include_arrows
   COMMAND ${PANTHEON_PYTHON} ${CMAKE_SOURCE_DIR}/tests/tools/include_arrows.py ${CMAKE_SOURCE_DIR})

@@ -168,6 +168,19 @@ TEST(PrefixCacheTest, NamedStatesTakeHalfOfTheBudgetAtMost) {
     EXPECT_EQ(n_named, 3);
 }
 
+TEST(PrefixCacheTest, ANameThatCannotMoveStaysWhereItIs) {
+    PrefixCache cache({1000, 100, 16}, 8000);
+    const CheckpointId small = keep(cache, kAlice, tokens_of("small"));
+    ASSERT_TRUE(cache.name_session(kAlice, "s", kAlice, small));
+    const CheckpointId large = keep(cache, kAlice, Tokens(500, 'x'));  // 4200 bytes, more than half
+    ASSERT_NE(large, CheckpointId());
+    EXPECT_EQ(cache.name_session(kAlice, "s", kAlice, large).error().code(), Code::resource_exhausted);
+    ASSERT_TRUE(cache.session(kAlice, "s"));
+    EXPECT_EQ(cache.session(kAlice, "s")->checkpoint, small);
+    for (int i = 0; i < 50; ++i) keep(cache, kAlice, Tokens(40, 100 + i));
+    EXPECT_TRUE(cache.contains(small));
+}
+
 /// Random prompts over two letters, three spaces and a small budget.
 TEST(PrefixCacheTest, RandomUseAgreesWithPlainListsAndTheBudgetAlwaysHolds) {
     struct Kept {
