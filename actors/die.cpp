@@ -32,7 +32,9 @@ void remember(std::vector<TokenId>& recent, const std::vector<TokenId>& tokens) 
 }  // namespace
 
 Status DieState::bind_executor(const BindSlot& message) {
-    if (message.from == CheckpointId()) return executor->bind(message.slot);
+    if (message.from == CheckpointId())
+        return executor->bind(message.slot,
+                              message.is_q4_0 ? model::SequenceKv::q4_0 : model::SequenceKv::configured);
     const auto found = checkpoints.find(message.from);
     if (found == checkpoints.end())
         return Error(Code::not_found, "checkpoint " + std::to_string(message.from.value));
@@ -44,16 +46,26 @@ void DieState::bind(const BindSlot& message) {
     if (Status status = bind_executor(message); !status) {
         // The first step of the slot reports it.
         log_error(name, "slot " + std::to_string(message.slot.value) + ": " + status.error().to_string());
-        if (message.from != CheckpointId()) unrestored.insert(message.slot);
+        if (message.from != CheckpointId()) {
+            unrestored.insert(message.slot);
+        } else if (status.error().code() == Code::resource_exhausted) {
+            without_memory.insert(message.slot);
+        }
         return;
     }
     slots[message.slot] = {message.sampling, message.n_top, message.recent};
+}
+
+void DieState::keep_in_q4_0(const KeepInQ4_0& message) {
+    if (Status status = executor->convert_to_q4_0(message.slot); !status)
+        log_warning(name, "KV stays as it is: " + status.error().to_string());
 }
 
 void DieState::release(const ReleaseSlot& message) {
     executor->release(message.slot);
     slots.erase(message.slot);
     unrestored.erase(message.slot);
+    without_memory.erase(message.slot);
 }
 
 CheckpointTaken DieState::keep(SlotId slot, CheckpointId checkpoint) {
@@ -119,6 +131,7 @@ void DieState::step_runs(std::span<const PlannedRun> planned, std::vector<RunRes
         RunResult failed;
         failed.slot = planned.front().slot;
         failed.error = logits.error().to_string();
+        failed.is_exhausted = logits.error().code() == Code::resource_exhausted;
         results.push_back(std::move(failed));
     } else {
         for (std::size_t i = 0; i < planned.size(); ++i) step_runs(planned.subspan(i, 1), results);
@@ -138,7 +151,8 @@ StepDone DieState::step(const StepPlan& plan, std::vector<CheckpointTaken>& take
             RunResult failed;
             failed.slot = run.slot;
             failed.error = "the slot could not be bound";
-            failed.is_unrestored = unrestored.contains(run.slot);
+            failed.is_exhausted = without_memory.contains(run.slot);
+            failed.is_unrestored = failed.is_exhausted || unrestored.contains(run.slot);
             done.runs.push_back(std::move(failed));
         }
     }
@@ -211,6 +225,7 @@ DieActor::behavior_type die(DieActor::stateful_pointer<DieState> self, SettingsP
 
     return {
         [self](const BindSlot& message) { self->state.bind(message); },
+        [self](const KeepInQ4_0& message) { self->state.keep_in_q4_0(message); },
         [self](const ReleaseSlot& message) { self->state.release(message); },
         // Whoever asks gets the answer; a scheduler that has been replaced meanwhile does not.
         [self](const KeepState& message) {

@@ -23,12 +23,14 @@ struct DieState {
     std::unique_ptr<model::Executor> executor;
     model::TokenSet never_sampled;
     std::unordered_map<SlotId, SlotSampling> slots;
-    std::unordered_set<SlotId> unrestored;  // bound from a checkpoint that could not be used
+    std::unordered_set<SlotId> unrestored;      // bound from a checkpoint that could not be used
+    std::unordered_set<SlotId> without_memory;  // to be bound when there was none for a state
     std::unordered_map<CheckpointId, model::CheckpointPtr> checkpoints;
     Clock::time_point packing_since;
     bool is_packing = false;  // a PackWeights of ours is on its way
 
     void bind(const BindSlot& message);
+    void keep_in_q4_0(const KeepInQ4_0& message);
     void release(const ReleaseSlot& message);
     CheckpointTaken keep(SlotId slot, CheckpointId checkpoint);
     void drop(const DropCheckpoints& message);

@@ -118,6 +118,10 @@ struct PromptCached {
 struct SequenceParked {
     TicketId ticket;
 };
+/// scheduler → slot: from here on its KV is kept in q4_0, whatever kv.format says.
+struct SequenceInQ4_0 {
+    TicketId ticket;
+};
 /// scheduler → slot: one accepted token.
 struct AcceptedToken {
     TicketId ticket;
@@ -170,6 +174,7 @@ struct SlotReport {
     std::int64_t n_scored = 0;
     std::int64_t n_verdicts = 0;
     std::optional<bool> is_reasoning_open;  // as in SlotVerdict
+    bool is_q4_0 = false;                   // SequenceInQ4_0 has been said
 };
 struct ReportSlot {};
 
@@ -189,6 +194,11 @@ struct BindSlot {
     int n_top = -1;
     CheckpointId from;            // goes on from there; 0: a fresh sequence
     std::vector<TokenId> recent;  // the last tokens of it, oldest first: the penalties' window
+    bool is_q4_0 = false;         // a fresh one: its KV is kept so, whatever kv.format says
+};
+/// The KV of the slot's sequence is rewritten in q4_0 and kept so from here on.
+struct KeepInQ4_0 {
+    SlotId slot;
 };
 struct ReleaseSlot {
     SlotId slot;
@@ -221,7 +231,8 @@ struct StepPlan {
 struct RunResult {
     SlotId slot;
     std::string error;           // not empty: this run failed, its slot's state is not to be used again
-    bool is_unrestored = false;  // the checkpoint of its BindSlot could not be used: start from nothing
+    bool is_unrestored = false;  // the slot has no sequence, or not the one of its BindSlot: bind it anew
+    bool is_exhausted = false;   // no room for its KV or its state: can be repeated when there is some
     bool is_finite = true;
     TokenId token = -1;
     float logprob = 0;
@@ -416,14 +427,15 @@ using SchedulerActor = caf::typed_actor<
 /// Owns one sequence's text side: detokeniser, parser, its client; running or parked alike.
 using SlotActor =
     caf::typed_actor<caf::reacts_to<BeginSequence>, caf::reacts_to<PromptCached>,
-                     caf::reacts_to<SequenceParked>, caf::reacts_to<AcceptedToken>,
-                     caf::reacts_to<ScoredTokens>, caf::reacts_to<EndSequence>, caf::reacts_to<ReportSlot>,
-                     caf::reacts_to<MemoryRung>, caf::reacts_to<WiringPtr>>;
+                     caf::reacts_to<SequenceParked>, caf::reacts_to<SequenceInQ4_0>,
+                     caf::reacts_to<AcceptedToken>, caf::reacts_to<ScoredTokens>, caf::reacts_to<EndSequence>,
+                     caf::reacts_to<ReportSlot>, caf::reacts_to<MemoryRung>, caf::reacts_to<WiringPtr>>;
 
 /// Owns one device: executor, states, checkpoints, sampling. Steps one plan at a time, in order.
 using DieActor =
-    caf::typed_actor<caf::reacts_to<BindSlot>, caf::reacts_to<ReleaseSlot>, caf::reacts_to<KeepState>,
-                     caf::reacts_to<DropCheckpoints>, caf::reacts_to<AdoptCheckpoint>,
+    caf::typed_actor<caf::reacts_to<BindSlot>, caf::reacts_to<KeepInQ4_0>, caf::reacts_to<ReleaseSlot>,
+                     caf::reacts_to<KeepState>, caf::reacts_to<DropCheckpoints>,
+                     caf::reacts_to<AdoptCheckpoint>,
                      caf::replies_to<GetCheckpoint>::with<model::CheckpointPtr>, caf::reacts_to<StepPlan>,
                      caf::reacts_to<PackWeights>, caf::reacts_to<KeepPacked>, caf::reacts_to<TrimMemory>>;
 
@@ -466,7 +478,11 @@ struct Wiring {
 
 template <class Inspector>
 auto inspect(Inspector& f, BindSlot& x) {
-    return f(caf::meta::type_name("BindSlot"), x.slot, x.sampling, x.n_top, x.from, x.recent);
+    return f(caf::meta::type_name("BindSlot"), x.slot, x.sampling, x.n_top, x.from, x.recent, x.is_q4_0);
+}
+template <class Inspector>
+auto inspect(Inspector& f, KeepInQ4_0& x) {
+    return f(caf::meta::type_name("KeepInQ4_0"), x.slot);
 }
 template <class Inspector>
 auto inspect(Inspector& f, ReleaseSlot& x) {
@@ -503,8 +519,8 @@ auto inspect(Inspector& f, StepPlan& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, RunResult& x) {
-    return f(caf::meta::type_name("RunResult"), x.slot, x.error, x.is_unrestored, x.is_finite, x.token,
-             x.logprob, x.top, x.scored, x.scored_top);
+    return f(caf::meta::type_name("RunResult"), x.slot, x.error, x.is_unrestored, x.is_exhausted, x.is_finite,
+             x.token, x.logprob, x.top, x.scored, x.scored_top);
 }
 template <class Inspector>
 auto inspect(Inspector& f, StepDone& x) {
@@ -543,6 +559,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::TicketFinished)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::BeginSequence)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::PromptCached)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SequenceParked)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SequenceInQ4_0)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SetSlotLimit)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SessionCommandPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(pantheon::actors::SessionAnswer)

@@ -11,7 +11,7 @@ bool goes_before(const PlacedOrParked& a, const PlacedOrParked& b) {
 
 struct Taken {
     int n_places = 0, n_staying = 0;
-    std::int64_t n_blocks = 0, n_staying_blocks = 0;
+    std::int64_t kv_bytes = 0, staying_kv_bytes = 0;
 };
 
 Taken count(std::span<const PlacedOrParked> sequences) {
@@ -19,10 +19,10 @@ Taken count(std::span<const PlacedOrParked> sequences) {
     for (const PlacedOrParked& s : sequences) {
         if (!s.is_placed) continue;
         ++taken.n_places;
-        taken.n_blocks += s.n_blocks;
+        taken.kv_bytes += s.kv_bytes;
         if (s.is_leaving) continue;
         ++taken.n_staying;
-        taken.n_staying_blocks += s.n_blocks;
+        taken.staying_kv_bytes += s.kv_bytes;
     }
     return taken;
 }
@@ -49,7 +49,7 @@ PlaceMove next_place_move(std::span<const PlacedOrParked> sequences, const std::
     const Taken taken = count(sequences);
     const PlacedOrParked* last = last_placed(sequences);
     if (last && taken.n_staying > limits.n_places) return {Kind::park, last->seat};
-    if (last && taken.n_staying > 1 && taken.n_staying_blocks > limits.n_blocks)
+    if (last && taken.n_staying > 1 && taken.staying_kv_bytes > limits.kv_bytes)
         return {Kind::park, last->seat};
     for (const PlacedOrParked& s : sequences)
         if (s.is_placed && !s.is_leaving && s.has_waited_long) return {Kind::park, s.seat};
@@ -59,16 +59,16 @@ PlaceMove next_place_move(std::span<const PlacedOrParked> sequences, const std::
     if (!parked && !is_waiting) return {};
     const bool takes_parked = parked && !(is_waiting && waiting->priority > parked->priority);
     const std::int32_t priority = takes_parked ? parked->priority : waiting->priority;
-    const std::int64_t n_blocks = takes_parked ? parked->n_blocks : waiting->n_blocks;
+    const std::int64_t kv_bytes = takes_parked ? parked->kv_bytes : waiting->kv_bytes;
 
-    const auto fits = [&](std::int64_t n_places_taken, std::int64_t n_blocks_taken) {
+    const auto fits = [&](std::int64_t n_places_taken, std::int64_t kv_bytes_taken) {
         return n_places_taken < limits.n_places &&
-               (n_places_taken == 0 || n_blocks <= limits.n_blocks - n_blocks_taken);
+               (n_places_taken == 0 || kv_bytes <= limits.kv_bytes - kv_bytes_taken);
     };
-    if (fits(taken.n_places, taken.n_blocks))
+    if (fits(taken.n_places, taken.kv_bytes))
         return takes_parked ? PlaceMove{Kind::resume, parked->seat} : PlaceMove{Kind::begin, {}};
     // Room that is on its way need not be made again.
-    if (fits(taken.n_staying, taken.n_staying_blocks)) return {};
+    if (fits(taken.n_staying, taken.staying_kv_bytes)) return {};
     if (last && last->priority < priority) return {Kind::park, last->seat};
     return {};
 }

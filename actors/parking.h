@@ -20,19 +20,19 @@ struct PlacedOrParked {
     bool is_leaving = false;  // and gives it up without being told: it has ended, or is parked after the step
     bool is_ready = true;     // parked: to go on; false: its client is not
     bool has_waited_long = false;  // placed, not ready, for longer than a place is kept free for it
-    std::int64_t n_blocks = 0;     // KV blocks that it takes after its next step
+    std::int64_t kv_bytes = 0;     // that it takes until its next token
 };
 
 /// The next request of the queue.
 struct Waiting {
     std::int32_t priority = 0;
-    std::int64_t n_blocks = 0;  // KV blocks of its prompt
+    std::int64_t kv_bytes = 0;  // of its prompt
 };
 
 struct PlaceLimits {
     int n_places = 0;
     bool has_free_seat = true;                                         // the waiting request can begin at all
-    std::int64_t n_blocks = std::numeric_limits<std::int64_t>::max();  // of all placed sequences together
+    std::int64_t kv_bytes = std::numeric_limits<std::int64_t>::max();  // of all placed sequences together
 };
 
 struct PlaceMove {
@@ -42,7 +42,7 @@ struct PlaceMove {
 };
 
 /// One thing to do now; ask again after it was done. In this order:
-///  - more places or KV blocks taken than there may be: the newest of the lowest priority is parked, one
+///  - more places or KV taken than there may be: the newest of the lowest priority is parked, one
 ///    sequence always stays;
 ///  - a sequence that has waited long for its client is parked;
 ///  - a free place goes to the highest priority, a parked sequence before a request that has not begun, the

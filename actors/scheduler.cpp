@@ -136,6 +136,7 @@ void SchedulerState::begin(std::size_t index, SlotId place, JobPtr job) {
     self->send(wiring->slots[index], BeginSequence{seat, job});
     self->send(wiring->gateway, TicketBound{job->ticket, seat});
     tell_rung(sequence, index);
+    if (orders.admits_as_q4_0) keep_in_q4_0(index);
     if (sequence.is_score() && sequence.n_known() == 0) {  // one token: nothing to evaluate
         sequence.is_ended = true;
         self->send(wiring->slots[index], ScoredTokens{job->ticket, {}, {}, true});
@@ -171,7 +172,7 @@ std::vector<PlannedRows> SchedulerState::plan_rows() {
 }
 
 void SchedulerState::start_step() {
-    if (step_in_flight || !has_die() || is_recovering()) return;
+    if (step_in_flight || !has_die() || is_recovering() || waits_for_room()) return;
     const auto rows = plan_rows();
     if (rows.empty()) return;
 
@@ -218,7 +219,10 @@ void SchedulerState::on_step_done(const StepDone& done) {
     repack_bytes = done.repack_bytes;
     StepDone step = done;
     for (RunResult& result : step.runs) apply(result, now);
+    if (std::any_of(step.runs.begin(), step.runs.end(), [](const RunResult& r) { return r.is_exhausted; }))
+        on_exhausted();
     park_after_step();
+    convert_running();
     end_expired(now);
     dispatch();
 }
@@ -236,6 +240,7 @@ void SchedulerState::apply(RunResult& result, const Clock::time_point now) {
         return;
     }
     if (result.is_unrestored) return start_again(index);
+    if (result.is_exhausted) return;  // on_exhausted()
     if (!result.error.empty()) {
         end(index, "error", Error(Code::internal, "the step failed: " + result.error));
         return;
@@ -269,6 +274,7 @@ void SchedulerState::apply(RunResult& result, const Clock::time_point now) {
 void SchedulerState::accept(std::size_t index, AcceptedToken token) {
     RunningSequence& sequence = *seats[index];
     ++n_completion_tokens;
+    n_exhausted_alone = 0;
     sequence.generated.push_back(token.token);
     token.ticket = sequence.job->ticket;
     token.is_last =
@@ -384,6 +390,7 @@ void SchedulerState::leave(std::size_t index) {
     forget_parked_state(sequence);
     if (sequence.place && has_die()) self->send(wiring->die, ReleaseSlot{*sequence.place});
     seats[index].reset();
+    end_hold();
     // The next step tells again; an idle engine holds nothing.
     if (std::none_of(seats.begin(), seats.end(), [](const auto& s) { return s && s->place; }))
         kv_used_bytes = 0;
@@ -441,6 +448,7 @@ void SchedulerState::die_replaced() {
             end(i, message.finish, message.error);
         }
     }
+    end_hold();
     cache.clear();
 }
 
@@ -456,6 +464,7 @@ void SchedulerState::on_report(const SlotReport& report) {
         sequence.n_scored = report.n_scored;
         sequence.n_verdicts = report.n_verdicts;
         sequence.is_reasoning_open = report.is_reasoning_open;
+        sequence.is_q4_0 = report.is_q4_0;
         sequence.n_cached = 0;  // whatever it was, the slot knows
         take_early_credit(sequence);
         arm_tick();
@@ -489,6 +498,7 @@ void SchedulerState::tick() {
     }
     report_progress();
     count_waiting_ticks();
+    n_hold_ticks = std::max(0, n_hold_ticks - 1);
     dispatch();
     const bool has_sequence =
         std::any_of(seats.begin(), seats.end(), [](const auto& s) { return s.has_value(); });
@@ -582,11 +592,13 @@ SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<Schedul
     state.self = self;
     state.queue = AdmissionQueue(settings->limits.queue);
     state.seats.resize(static_cast<std::size_t>(settings->engine.n_seats()));
-    state.slot_limit = settings->engine.n_slots;
     state.is_report_awaited.assign(state.seats.size(), is_restart);
     state.cache = PrefixCache(settings->engine.checkpoint, settings->cache.limit_bytes);
+    state.kv_pool_bytes = settings->engine.kv_pool_bytes;
     state.settings = std::move(settings);
     state.limit_disk();
+    state.slot_limit = state.most_places();
+    if (state.slot_limit < state.settings->engine.n_slots) state.slot_limit_reason = "kv.pool_bytes";
     return {
         [self](const JobPtr& job) { self->state.submit(job); },
         [self](const CancelTicket& message) { self->state.cancel(message); },

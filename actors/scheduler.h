@@ -46,6 +46,7 @@ struct RunningSequence {
     std::int64_t n_reserved = 0;    // tokens that the room is for
     bool is_park_due = false;       // once the step under way is done
     bool was_parked = false;        // its slot has been told
+    bool is_q4_0 = false;           // its KV is kept so, whatever kv.format says: by rung 4 of the ladder
     int n_waiting_ticks = 0;        // that its place has waited for its client
     bool is_in_flight = false;      // rows of it are in the step under way
     bool is_ended = false;          // its slot has been told the last token or to end; waiting for SlotFreed
@@ -85,6 +86,9 @@ struct SchedulerState {
     int slot_limit = 0;                                 // places that may be taken; at most engine.slots
     std::string slot_limit_reason = "configured";
     std::uint64_t n_ever_parked = 0;
+    std::optional<std::int64_t> kv_ceiling;  // of placed sequences: the die had no room for more
+    int n_exhausted_alone = 0;  // steps for which there was none with one sequence alone, since a token
+    int n_hold_ticks = 0;       // as long as nobody gets a place
     WiringPtr wiring;
     ChunkSizer chunk_sizer;
     PrefixCache cache;  // of the checkpoints on the die
@@ -140,6 +144,7 @@ struct SchedulerState {
     void tick();
     EngineSnapshot snapshot() const;
     TicketList tickets() const;
+    int most_places() const;
 
   private:
     void dispatch();  // places are given, then the next step starts
@@ -171,7 +176,17 @@ struct SchedulerState {
     std::vector<PlacedOrParked> places() const;
     std::optional<SlotId> free_place() const;
     std::optional<std::size_t> free_seat() const;
-    std::int64_t n_kv_blocks(std::int64_t n_rows) const;
+    // scheduler_kv.cpp
+    std::int64_t kv_bytes(bool is_q4_0, std::int64_t n_rows, std::int64_t n_step) const;
+    std::int64_t kv_bytes(const RunningSequence& sequence) const;
+    std::int64_t kv_bytes(const Prepared& waiting) const;
+    std::int64_t kv_limit() const;
+    std::int64_t kv_bytes_placed() const;
+    bool waits_for_room() const;
+    void on_exhausted();
+    void end_hold();
+    void keep_in_q4_0(std::size_t index);
+    void convert_running();
     // scheduler_cache.cpp
     void start_sequence(std::size_t index);
     void start_again(std::size_t index);

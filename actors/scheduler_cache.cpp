@@ -21,7 +21,9 @@ CacheSpace space_of(const Job& job) {
 }  // namespace
 
 bool SchedulerState::uses_cache(const RunningSequence& sequence) const {
-    return cache.is_enabled() && !sequence.is_score() && sequence.job->prepared->cache != CacheMode::off;
+    // The states in the cache are those of kv.format.
+    return cache.is_enabled() && !sequence.is_score() && !sequence.is_q4_0 &&
+           sequence.job->prepared->cache != CacheMode::off;
 }
 
 // ---- where a sequence starts
@@ -51,7 +53,7 @@ void SchedulerState::start_sequence(std::size_t index) {
         n_cached_tokens += static_cast<std::uint64_t>(found.length);
         self->send(wiring->slots[index], PromptCached{sequence.job->ticket, found.length});
     }
-    BindSlot bind{*sequence.place, prepared.sampling, prepared.n_top, found.checkpoint, {}};
+    BindSlot bind{*sequence.place, prepared.sampling, prepared.n_top, found.checkpoint, {}, sequence.is_q4_0};
     const auto window = static_cast<std::int64_t>(model::kPenaltyWindow);
     bind.recent = sequence.tokens(std::max<std::int64_t>(0, found.length - window), found.length);
     self->send(wiring->die, std::move(bind));

@@ -11,11 +11,6 @@ constexpr int kTicksThatAPlaceWaits = 4;  // a second: so long is a place kept f
 
 }  // namespace
 
-std::int64_t SchedulerState::n_kv_blocks(std::int64_t n_rows) const {
-    const std::int64_t n_block_rows = std::max(settings->engine.checkpoint.block_rows, 1);
-    return (n_rows + n_block_rows - 1) / n_block_rows;
-}
-
 std::vector<PlacedOrParked> SchedulerState::places() const {
     std::vector<PlacedOrParked> list;
     for (std::size_t i = 0; i < seats.size(); ++i) {
@@ -30,7 +25,7 @@ std::vector<PlacedOrParked> SchedulerState::places() const {
         item.is_ready = !sequence.is_held_back();
         item.has_waited_long =
             sequence.n_waiting_ticks >= kTicksThatAPlaceWaits && sequence.waits_for_client();
-        item.n_blocks = n_kv_blocks(sequence.n_known());
+        item.kv_bytes = kv_bytes(sequence);
         list.push_back(item);
     }
     return list;
@@ -56,23 +51,20 @@ std::optional<std::size_t> SchedulerState::free_seat() const {
 }
 
 void SchedulerState::set_slot_limit(const SetSlotLimit& message) {
-    slot_limit = std::clamp(message.n, 1, settings->engine.n_slots);
+    slot_limit = std::clamp(message.n, 1, most_places());
     slot_limit_reason = message.reason;
     dispatch();
 }
 
 void SchedulerState::give_places() {
-    const std::uint64_t block_bytes = settings->engine.checkpoint.block_bytes;
     while (true) {
         PlaceLimits limits;
-        limits.n_places = slot_limit;
+        limits.n_places = n_hold_ticks > 0 ? 0 : slot_limit;
         limits.has_free_seat = free_seat().has_value();
-        if (settings->engine.kv_pool_bytes > 0 && block_bytes > 0)
-            limits.n_blocks = static_cast<std::int64_t>(settings->engine.kv_pool_bytes / block_bytes);
+        limits.kv_bytes = kv_limit();
         std::optional<Waiting> waiting;
         if (const Job* job = queue.front())
-            waiting = Waiting{job->prepared->priority,
-                              n_kv_blocks(static_cast<std::int64_t>(job->prepared->prompt.size()))};
+            waiting = Waiting{job->prepared->priority, kv_bytes(*job->prepared)};
         const PlaceMove move = next_place_move(places(), waiting, limits);
         const auto index = static_cast<std::size_t>(move.seat.value);
         switch (move.kind) {
@@ -132,7 +124,8 @@ void SchedulerState::resume(std::size_t index, SlotId place) {
     RunningSequence& sequence = *seats[index];
     sequence.place = place;
     update_gap_clock(sequence);
-    if (sequence.parked_as == CheckpointId()) return;  // starts from its tokens when its turn comes
+    if (sequence.parked_as == CheckpointId())
+        return convert_running();  // starts from its tokens when its turn comes
     const Prepared& prepared = *sequence.job->prepared;
     BindSlot bind{place, prepared.sampling, prepared.n_top, sequence.parked_as, {}};
     const auto window = static_cast<std::int64_t>(model::kPenaltyWindow);
@@ -141,6 +134,7 @@ void SchedulerState::resume(std::size_t index, SlotId place) {
     sequence.is_started = true;
     sequence.resumed_from = CheckpointId();
     forget_parked_state(sequence);
+    convert_running();
 }
 
 /// A pause counts while the sequence has a place, its first token is out and its client takes the next.

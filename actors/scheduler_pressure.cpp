@@ -17,14 +17,18 @@ void SchedulerState::on_orders(const MemoryOrders& next) {
     squeeze_cache();
     if (!orders.is_admission_open) drop_parked_states();
     // Rung 2: what is above the limit is parked.
-    slot_limit = std::min(orders.slot_limit.value_or(settings->engine.n_slots), settings->engine.n_slots);
-    slot_limit_reason = slot_limit < settings->engine.n_slots ? "memory" : "configured";
+    slot_limit = std::min(orders.slot_limit.value_or(most_places()), most_places());
+    slot_limit_reason = slot_limit < most_places()              ? "memory"
+                        : slot_limit < settings->engine.n_slots ? "kv.pool_bytes"
+                                                                : "configured";
     squeeze_die(before);
     if (orders.rung > before.rung) {
         if (has_die()) self->send(wiring->die, TrimMemory{});
         for (std::size_t i = 0; i < seats.size(); ++i)
             if (seats[i]) tell_rung(*seats[i], i);
     }
+    if (!is_recovering()) give_places();  // who is to be parked keeps what it has
+    convert_running();
     dispatch();
 }
 

@@ -89,7 +89,8 @@ struct EngineSettings {
     /// Sequences that may be under way, parked ones included.
     int n_seats() const { return n_slots + kParkingSeats; }
     static constexpr int kParkingSeats = 16;
-    model::CheckpointSizes checkpoint;                    // what one takes
+    model::CheckpointSizes checkpoint;                    // what the state of a sequence takes
+    std::optional<model::CheckpointSizes> in_q4_0;        // with KV in q4_0; nothing: that is kv.format
     std::shared_ptr<const model::CheckpointCodec> codec;  // how one is saved; null: it cannot be
     bool is_die_detached = true;                          // false under the test scheduler
     /// Makes the die's executor on the die's own thread; called again when a die is replaced.

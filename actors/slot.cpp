@@ -6,6 +6,7 @@ namespace pantheon::actors {
 namespace {
 
 constexpr std::string_view kParkedNote = "parked";
+constexpr std::string_view kQ4_0Note = "kv_q4_0";
 
 std::string_view kind_name(model::OutputKind kind) {
     switch (kind) {
@@ -42,6 +43,14 @@ SlotState::Sequence::Sequence(JobPtr job_, Clock::time_point bound_)
         logprobs.push_back(nullptr);  // nothing comes before the first token
         top.push_back(Json::array());
     }
+}
+
+bool SlotState::Sequence::has_note(std::string_view text) const {
+    return std::find(notes.begin(), notes.end(), text) != notes.end();
+}
+
+void SlotState::Sequence::note(std::string_view text) {
+    if (!has_note(text)) notes.emplace_back(text);
 }
 
 void SlotState::Sequence::accept(const AcceptedToken& message, const model::Tokenizer& tokenizer) {
@@ -156,9 +165,10 @@ SlotActor::behavior_type slot(SlotActor::stateful_pointer<SlotState> self, SeatI
         },
         [self, is_current](const SequenceParked& message) {
             if (!is_current(message.ticket)) return;
-            auto& notes = self->state.sequence->notes;
-            if (std::find(notes.begin(), notes.end(), kParkedNote) == notes.end())
-                notes.emplace_back(kParkedNote);
+            self->state.sequence->note(kParkedNote);
+        },
+        [self, is_current](const SequenceInQ4_0& message) {
+            if (is_current(message.ticket)) self->state.sequence->note(kQ4_0Note);
         },
         [self, finish, is_current](const AcceptedToken& message) {
             if (!is_current(message.ticket)) return;
@@ -208,6 +218,7 @@ SlotActor::behavior_type slot(SlotActor::stateful_pointer<SlotState> self, SeatI
                 report.n_scored = state.sequence->n_scored;
                 report.n_verdicts = state.sequence->n_verdicts;
                 report.is_reasoning_open = state.sequence->is_reasoning_open;
+                report.is_q4_0 = state.sequence->has_note(kQ4_0Note);
             }
             if (auto up = state.scheduler.lock()) self->send(up, std::move(report));
         },

@@ -35,6 +35,9 @@ struct SlotState {
         std::int64_t n_scored = 0;
         int memory_rung = 0;  // the highest of the memory ladder while it ran
 
+        /// Something that the client is told at the end, once.
+        void note(std::string_view text);
+        bool has_note(std::string_view text) const;
         /// Feeds one accepted token and sends its event.
         void accept(const AcceptedToken& message, const model::Tokenizer& tokenizer);
         /// Sends the held-back text and the done event.

@@ -21,6 +21,11 @@ namespace {
 constexpr int kMaxThreads = 1024;
 constexpr int kMaxSlots = 4096;
 
+KvSettings in_q4_0(KvSettings kv) {
+    kv.format = KvFormat::q4_0;
+    return kv;
+}
+
 /// All layers on the host, in one thread team.
 class HostExecutor final : public Executor {
   public:
@@ -30,10 +35,13 @@ class HostExecutor final : public Executor {
           team_(config.n_threads),
           exec_(team_),
           slots_(state_shape(weights_->config(), config.kv), config.n_slots, config.n_ctx,
-                 config.kv.overflow == KvOverflow::slide ? std::optional(config.kv.sink) : std::nullopt),
+                 config.kv.overflow == KvOverflow::slide ? std::optional(config.kv.sink) : std::nullopt,
+                 {config.kv_pool_bytes, state_shape(weights_->config(), in_q4_0(config.kv))}),
           forward_(weights_, ops_for(config.backend), slots_, exec_, nullptr, config.profile) {}
 
-    Status bind(SlotId slot) override { return slots_.bind(slot); }
+    using Executor::bind;
+    Status bind(SlotId slot, SequenceKv kv) override { return slots_.bind(slot, kv == SequenceKv::q4_0); }
+    Status convert_to_q4_0(SlotId slot) override { return slots_.convert(slot); }
     Status restore(SlotId slot, const Checkpoint& from) override { return slots_.restore(slot, from); }
     Result<CheckpointPtr> snapshot(SlotId slot) override { return slots_.snapshot(slot); }
     void release(SlotId slot) override { slots_.release(slot); }
@@ -90,8 +98,11 @@ KvSizes kv_sizes(const Weights& weights, const KvSettings& kv, int n_ctx) {
 
 CheckpointSizes checkpoint_sizes(const Weights& weights, const KvSettings& kv) {
     const StateShape shape = state_shape(weights.config(), kv);
-    return {shape.image_bytes() + shape.half_bytes_of(INT32_MAX), shape.kv_bytes_per_page_row(),
-            kernels::kKvPageRows};
+    CheckpointSizes sizes{shape.image_bytes(), shape.kv_bytes_per_page_row(), kernels::kKvPageRows};
+    if (shape.keeps_half()) sizes.half_block_bytes = shape.in_half().kv_bytes_per_page_row();
+    sizes.sink = shape.kv_sink;
+    sizes.window = shape.kv_window;
+    return sizes;
 }
 
 std::shared_ptr<const CheckpointCodec> checkpoint_codec(const Weights& weights, const KvSettings& kv) {

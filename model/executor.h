@@ -38,6 +38,11 @@ struct KvSettings {
     int window = 128;
     KvOverflow overflow = KvOverflow::stop;
 };
+/// How one sequence keeps them.
+enum class SequenceKv : std::uint8_t {
+    configured,  // as KvSettings say
+    q4_0,        // in q4_0 with their sink and window, whatever their format is
+};
 /// Which matrices the cpu backend keeps a second time, packed for its inner loops. The logits do not depend
 /// on it.
 enum class Repack {
@@ -52,7 +57,8 @@ struct ExecutorConfig {
     int n_slots = 1;
     int n_ctx = 4096;  // KV rows a slot may hold
     KvSettings kv;
-    Repack repack = Repack::none;  // cpu only, made before create() returns; what it takes: repack_bytes()
+    std::uint64_t kv_pool_bytes = 0;  // for the KV of all slots together; 0: whatever they need
+    Repack repack = Repack::none;     // cpu only, made before create() returns; what it takes: repack_bytes()
     StepProfile* profile =
         nullptr;  // where steps note their times (step_profile.h); must outlive the executor
 };
@@ -106,7 +112,7 @@ struct KvSizes {
 };
 KvSizes kv_sizes(const Weights& weights, const KvSettings& kv, int n_ctx);
 
-/// What a checkpoint of this model takes.
+/// What the state of a sequence of this model takes, and its checkpoints.
 CheckpointSizes checkpoint_sizes(const Weights& weights, const KvSettings& kv);
 /// How a checkpoint of this model is saved.
 std::shared_ptr<const CheckpointCodec> checkpoint_codec(const Weights& weights, const KvSettings& kv);
@@ -118,19 +124,25 @@ class Executor {
     virtual ~Executor() = default;
 
     /// Gives the slot a fresh sequence of length 0: states zero, no KV. failed_precondition when it is bound.
-    virtual Status bind(SlotId slot) = 0;
-    /// Gives the slot a sequence that goes on from the checkpoint, which this executor must have made.
+    virtual Status bind(SlotId slot, SequenceKv kv) = 0;
+    Status bind(SlotId slot) { return bind(slot, SequenceKv::configured); }
+    /// Gives the slot a sequence that goes on from the checkpoint, which this executor must have made. Its KV
+    /// is kept as the checkpoint has it.
     virtual Status restore(SlotId slot, const Checkpoint& from) = 0;
     /// What the slot's sequence is after its last step. Copies nothing; the sequence's next step does, as far
     /// as it writes to what the checkpoint keeps. failed_precondition: it has slid past n_ctx.
     virtual Result<CheckpointPtr> snapshot(SlotId slot) = 0;
+    /// Rewrites the KV of the slot's sequence as SequenceKv::q4_0 keeps it; its later rows are kept so too.
+    /// From here on its logits are others than without. resource_exhausted: no memory, nothing has changed.
+    virtual Status convert_to_q4_0(SlotId slot) = 0;
     /// Ends the slot's sequence and frees what it held. Harmless when it is not bound.
     virtual void release(SlotId slot) = 0;
     /// Tokens evaluated so far; −1 when the slot is not bound.
     virtual std::int32_t length(SlotId slot) const = 0;
 
     /// One pass over the weights for all runs. At most one run a slot. On an error no slot has changed
-    /// (invalid_argument, failed_precondition: the plan was wrong; resource_exhausted: past n_ctx).
+    /// (invalid_argument, failed_precondition: the plan was wrong; resource_exhausted: no memory, or the KV
+    /// pool is used up, and the same step can succeed once other slots have been released).
     virtual Result<StepLogits> step(std::span<const StepRun> runs) = 0;
 
     /// Drops the packed copies and begins to make those of another choice. pack_some() makes them between two
@@ -145,7 +157,8 @@ class Executor {
     virtual void release_scratch() {}
 
     virtual std::uint64_t kv_used_bytes() const = 0;
-    virtual std::uint64_t kv_pool_bytes() const = 0;  // what n_slots × n_ctx rows would take
+    /// The most that kv_used_bytes() may be; what n_slots × n_ctx rows take when there is no such bound.
+    virtual std::uint64_t kv_pool_bytes() const = 0;
 };
 
 }  // namespace pantheon::model

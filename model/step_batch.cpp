@@ -16,7 +16,7 @@ Status check_run(const StepRun& run, const SlotStore& slots, std::int64_t n_voca
         return Error(Code::failed_precondition,
                      "pos " + std::to_string(run.pos) + ", its length is " + std::to_string(length));
     if (run.tokens.size() > static_cast<std::size_t>(slots.room(run.slot)))
-        return Error(Code::resource_exhausted,
+        return Error(Code::failed_precondition,
                      std::to_string(length) + " + " + std::to_string(run.tokens.size()) +
                          " tokens do not fit into n_ctx " + std::to_string(slots.n_ctx()));
     for (const TokenId token : run.tokens)

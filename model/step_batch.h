@@ -28,7 +28,7 @@ struct StepBatch {
 };
 
 /// Checks runs against the slots and the vocabulary. invalid_argument or failed_precondition: the plan is
-/// wrong; resource_exhausted: a run does not fit into n_ctx.
+/// wrong.
 Result<StepBatch> plan_step(std::span<const StepRun> runs, const SlotStore& slots, std::int64_t n_vocab);
 
 }  // namespace pantheon::model

@@ -59,12 +59,11 @@ void PrefixCache::touch(Entry& entry) {
 // ----------------------------------------------------------------------------------------------------
 
 std::uint64_t PrefixCache::size_of(std::int64_t n_tokens) const {
-    return sizes_.image_bytes + static_cast<std::uint64_t>(n_blocks(n_tokens)) * sizes_.block_bytes;
+    return sizes_.image_bytes + sizes_.kv_bytes(n_tokens);
 }
 
 std::uint64_t PrefixCache::bytes() const {
-    std::uint64_t sum =
-        n_confirmed_ * sizes_.image_bytes + n_holders_.size() * sizes_.block_bytes + reserved_bytes_;
+    std::uint64_t sum = own_bytes_ + n_holders_.size() * sizes_.block_bytes + reserved_bytes_;
     for (const auto& [space, tree] : trees_) sum += tree.bytes();
     return sum;
 }
@@ -133,7 +132,7 @@ bool PrefixCache::confirm(CheckpointId id, const std::vector<std::uint64_t>& kv_
     if (!entry.is_pending) return true;
     entry.is_pending = false;
     reserved_bytes_ -= entry.reserved_bytes;
-    ++n_confirmed_;
+    own_bytes_ += own_size_of(entry);
     entry.kv_blocks = kv_blocks;
     for (const std::uint64_t block : kv_blocks) ++n_holders_[block];
     release_base(entry);
@@ -213,7 +212,7 @@ void PrefixCache::erase(CheckpointId id) {
     if (entry.is_pending) {
         reserved_bytes_ -= entry.reserved_bytes;
     } else {
-        --n_confirmed_;
+        own_bytes_ -= own_size_of(entry);
         dropped_.push_back(id);
         for (const std::uint64_t block : entry.kv_blocks) {
             const auto holders = n_holders_.find(block);
@@ -251,6 +250,7 @@ void PrefixCache::clear() {
     dropped_.clear();
     unsaved_.clear();
     n_confirmed_ = 0;
+    own_bytes_ = 0;
     reserved_bytes_ = arriving_bytes_;
 }
 

@@ -162,8 +162,8 @@ class PrefixCache {
     void release_base(Entry& entry);
     std::uint64_t named_bytes() const;
     std::uint64_t size_of(std::int64_t n_tokens) const;
-    std::int64_t n_blocks(std::int64_t n_tokens) const {
-        return (n_tokens + sizes_.block_rows - 1) / sizes_.block_rows;
+    std::uint64_t own_size_of(const Entry& entry) const {
+        return sizes_.image_bytes + sizes_.half_bytes(entry.node->depth);
     }
 
     model::CheckpointSizes sizes_;
@@ -178,7 +178,7 @@ class PrefixCache {
     bool is_saving_ = false;
     bool is_patient_ = false;
     std::uint64_t next_id_ = 1;
-    std::uint64_t n_confirmed_ = 0;
+    std::uint64_t own_bytes_ = 0;       // of all that are confirmed: what they do not share
     std::uint64_t reserved_bytes_ = 0;  // by pending checkpoints and what is arriving
     std::uint64_t arriving_bytes_ = 0;
     std::uint64_t n_uses_ = 0;

@@ -180,6 +180,7 @@ MemoryOrders orders_of(const LadderState& state, const LadderSettings& settings)
     if (state.rung >= 3) orders.prefill_rows = kSqueezedPrefillRows;
     orders.keeps_packed = state.keeps_packed;
     orders.admits_as_q4_0 = state.rung >= 4;
+    orders.converts_to_q4_0 = orders.admits_as_q4_0 && is_critical;
     if (state.rung >= 5) {
         orders.is_admission_open = false;
         orders.retry_after = settings.dwell;  // the soonest that it can be over

@@ -78,6 +78,7 @@ struct MemoryOrders {
     std::int64_t prefill_rows = std::numeric_limits<std::int64_t>::max();  // rung 3: of a step, at most
     bool keeps_packed = true;                                              // packed copies of weights
     bool admits_as_q4_0 = false;    // rung 4a: KV of sequences that begin from now on
+    bool converts_to_q4_0 = false;  // rung 4b: and of those that run
     bool is_admission_open = true;  // rung 5
     std::chrono::milliseconds retry_after{0};
 

@@ -5,6 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "model/state/checkpoint_sizes.h"
+
 namespace pantheon::model {
 
 /// Immutable. Holding it keeps the memory behind it; the recurrent states are f32 and exact, KV blocks are
@@ -29,12 +31,5 @@ class Checkpoint {
 };
 
 using CheckpointPtr = std::shared_ptr<const Checkpoint>;
-
-/// What checkpoints take: the states of one, and one KV block of `block_rows` rows.
-struct CheckpointSizes {
-    std::uint64_t image_bytes = 0;
-    std::uint64_t block_bytes = 0;
-    std::int32_t block_rows = 64;
-};
 
 }  // namespace pantheon::model

@@ -1,7 +1,10 @@
 #include "model/state/kv_sequence.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
+
+#include "kernels/attention/kv_rows.h"
 
 namespace pantheon::model {
 
@@ -78,6 +81,66 @@ void KvSequence::reserve(std::int64_t n_rows, std::int64_t n_more) {
         if (shape().keeps_half()) own(blocks_.halves, pools_->halves, last, n_partial);
     }
     while (n_pages() < n_kv_pages(n_rows + n_more)) add_page();
+}
+
+std::uint64_t KvSequence::missing_bytes(std::int64_t n_rows, std::int64_t n_more) const {
+    std::uint64_t n_bytes = 0;
+    if (n_more > 0 && n_rows % kernels::kKvPageRows > 0) {
+        // own() makes a copy; it adds nothing where the original belongs to no other sequence.
+        const std::size_t last = place(n_rows / kernels::kKvPageRows);
+        const auto is_copied = [](const KvBlockPtr& block) { return block && block->n_sequences > 1; };
+        if (is_copied(blocks_.rows[last])) n_bytes += pools_->rows.block_bytes();
+        if (shape().keeps_half() && is_copied(blocks_.halves[last])) n_bytes += pools_->halves.block_bytes();
+    }
+    for (std::int64_t page = n_pages(); page < n_kv_pages(n_rows + n_more); ++page) {
+        n_bytes += pools_->rows.block_bytes();
+        if (shape().keeps_half_of(page, page * kernels::kKvPageRows)) n_bytes += pools_->halves.block_bytes();
+    }
+    return n_bytes;
+}
+
+namespace {
+
+/// Rewrites the first n_rows rows of a block, K and V of all layers and heads.
+void rewrite(const KvBlock& from, const StateShape& from_shape, KvBlock& to, const StateShape& to_shape,
+             int n_rows) {
+    const int head_dim = from_shape.head_dim;
+    const std::size_t from_bytes = kernels::kv_row_bytes(from_shape.kv_type, head_dim);
+    const std::size_t to_bytes = kernels::kv_row_bytes(to_shape.kv_type, head_dim);
+    std::vector<float> x(static_cast<std::size_t>(head_dim));
+    const auto rewrite_row = [&](const std::byte* from_page, std::byte* to_page, int row) {
+        const auto i = static_cast<std::size_t>(row);
+        kernels::load_kv_row(from_shape.kv_type, from_page + i * from_bytes, head_dim, x.data());
+        kernels::store_kv_row(to_shape.kv_type, x.data(), head_dim, to_page + i * to_bytes);
+    };
+    for (int layer = 0; layer < from_shape.n_attention_layers; ++layer)
+        for (int head = 0; head < from_shape.n_head_kv; ++head)
+            for (int row = 0; row < n_rows; ++row) {
+                rewrite_row(from.page(layer, head), to.page(layer, head), row);
+                rewrite_row(from.page(layer, head), to.page(layer, head), kernels::kKvPageRows + row);  // V
+            }
+}
+
+}  // namespace
+
+std::unique_ptr<KvSequence> KvSequence::converted(std::shared_ptr<KvPools> pools, std::int64_t n_rows) const {
+    assert(!shape().keeps_half());
+    const StateShape& to = pools->shape();
+    KvBlocks blocks;
+    for (std::size_t i = 0; i < blocks_.rows.size() && page_at(i) < n_kv_pages(n_rows); ++i) {
+        const std::int64_t page = page_at(i);
+        const auto n = static_cast<int>(
+            std::min<std::int64_t>(kernels::kKvPageRows, n_rows - page * kernels::kKvPageRows));
+        const KvBlock& from = *blocks_.rows[i];
+        blocks.rows.push_back(pools->rows.allocate());
+        rewrite(from, shape(), *blocks.rows.back(), to, n);
+        if (!to.keeps_half()) continue;
+        blocks.halves.push_back(to.keeps_half_of(page, n_rows) ? pools->halves.allocate() : nullptr);
+        if (blocks.halves.back()) rewrite(from, shape(), *blocks.halves.back(), to.in_half(), n);
+    }
+    auto sequence = std::make_unique<KvSequence>(std::move(pools), blocks, slide_);
+    sequence->n_gone_ = n_gone_;
+    return sequence;
 }
 
 void KvSequence::trim(std::int64_t n_rows) {

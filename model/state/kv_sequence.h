@@ -40,6 +40,13 @@ class KvSequence {
     /// block that holds rows of both kinds is copied. Throws std::bad_alloc; what is there stays as it is.
     void reserve(std::int64_t n_rows, std::int64_t n_more);
 
+    /// What reserve() would add to what all sequences of the pools hold.
+    std::uint64_t missing_bytes(std::int64_t n_rows, std::int64_t n_more) const;
+
+    /// The first n_rows rows in the format and with the f16 rows of other pools, whose shape differs in
+    /// nothing else. Of a sequence that keeps no f16 rows beside. Throws std::bad_alloc.
+    std::unique_ptr<KvSequence> converted(std::shared_ptr<KvPools> pools, std::int64_t n_rows) const;
+
     /// The sequence has n_rows rows now: lets go of what no query from there on reads.
     void trim(std::int64_t n_rows);
 
@@ -54,11 +61,11 @@ class KvSequence {
     /// Pages up to the last one, with those that are gone.
     std::int64_t n_pages() const { return static_cast<std::int64_t>(blocks_.rows.size()) + n_gone_; }
     std::int64_t n_gone() const { return n_gone_; }
+    const StateShape& shape() const { return pools_->shape(); }
 
   private:
     using Table = std::vector<std::byte*>;  // [place of a page · n_head_kv + head]
 
-    const StateShape& shape() const { return pools_->shape(); }
     std::size_t n_heads() const { return static_cast<std::size_t>(shape().n_head_kv); }
     std::int64_t first_gone() const { return n_kv_pages(slide_.sink); }
     std::size_t place(std::int64_t page) const {

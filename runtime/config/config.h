@@ -45,7 +45,7 @@ struct KvSection {
     std::int64_t sink = 0;
     std::int64_t window = 0;
     model::KvOverflow overflow = model::KvOverflow::stop;
-    std::optional<std::int64_t> pool_bytes;  // nothing: slots × n_ctx rows
+    std::optional<std::int64_t> pool_bytes;  // nothing: chosen when the model is known
 };
 
 struct DieSection {

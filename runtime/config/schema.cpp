@@ -178,10 +178,12 @@ const KeyRow kRows[] = {
      .fallback = "\"auto\"",
      .range = Range{1, kMaxBytes},
      .unit = "bytes",
-     .help = "memory for keys and values of all slots together",
-     .auto_meaning = "enough for slots × n_ctx rows",
-     .apply_auto = leave_open<&Config::kv, &KvSection::pool_bytes>,
-     .awaits = "a KV pool of its own size"},
+     .help = "memory for keys and values of all slots together; the newest sequence of the lowest priority "
+             "waits where more is needed; one of n_ctx tokens must fit",
+     .auto_meaning =
+         "enough for slots × n_ctx rows, half of the memory that was free when the daemon started "
+         "at most",
+     .apply_auto = leave_open<&Config::kv, &KvSection::pool_bytes>},
 
     {.path = "die.hang_ms",
      .field = at<&Config::die, &DieSection::hang>,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/kv_pool.h"
 #include "runtime/base/log.h"
 #include "runtime/base/units.h"
 #include "runtime/config/host_defaults.h"
@@ -24,7 +25,25 @@ model::KvSettings kv_of(const config::KvSection& kv) {
     return {kv.format, static_cast<int>(kv.sink), static_cast<int>(kv.window), kv.overflow};
 }
 
+Result<std::uint64_t> kv_pool_bytes(const config::Config& config, const model::Weights& weights) {
+    std::optional<std::uint64_t> asked;
+    if (config.kv.pool_bytes) asked = static_cast<std::uint64_t>(*config.kv.pool_bytes);
+    const auto free_bytes = static_cast<std::uint64_t>(config::host_defaults().free_bytes);
+    return actors::choose_kv_pool(asked, model::checkpoint_sizes(weights, kv_of(config.kv)),
+                                  limits_of(config), static_cast<int>(config.engines.front().slots),
+                                  free_bytes);
+}
+
 }  // namespace
+
+Status check_kv_pool(const config::Config& config) {
+    auto file = model::GgufFile::open(config.model.path);
+    if (!file) return {};
+    auto weights = model::Weights::load(*file);
+    if (!weights) return {};
+    const auto pool = kv_pool_bytes(config, **weights);
+    return pool ? Status() : Status(pool.error());
+}
 
 Result<LoadedModel> load_model(const config::Config& config) {
     auto file = model::GgufFile::open(config.model.path);
@@ -69,6 +88,14 @@ Result<LoadedModel> load_model(const config::Config& config) {
     const model::KvSettings kv = kv_of(config.kv);
     settings.engine.codec = model::checkpoint_codec(**weights, kv);
     settings.engine.checkpoint = model::checkpoint_sizes(**weights, kv);
+    if (kv.format != model::KvFormat::q4_0) {
+        model::KvSettings in_q4_0 = kv;
+        in_q4_0.format = model::KvFormat::q4_0;
+        settings.engine.in_q4_0 = model::checkpoint_sizes(**weights, in_q4_0);
+    }
+    const auto pool = kv_pool_bytes(config, **weights);
+    if (!pool) return pool.error();
+    settings.engine.kv_pool_bytes = *pool;
 
     model::ExecutorConfig executor;
     executor.backend = backend;
@@ -76,6 +103,7 @@ Result<LoadedModel> load_model(const config::Config& config) {
     executor.n_slots = settings.engine.n_slots;
     executor.n_ctx = static_cast<int>(config.kv.n_ctx);
     executor.kv = kv;
+    executor.kv_pool_bytes = settings.engine.kv_pool_bytes;
     settings.engine.repack =
         config.cpu.repack ? model::repack_that_fits(**weights, backend, config::host_defaults().free_bytes)
                           : model::Repack::none;
@@ -108,8 +136,9 @@ std::string describe_plan(const config::Config& config, const LoadedModel& loade
     plan += fmt::format("nextn    {}\n", shape.nextn.describe());
     plan += fmt::format("weights  {} mapped from the file\n", format_bytes(weights.weight_bytes()));
     plan += fmt::format("states   {} slots × {}\n", n_slots, format_bytes(state_bytes));
-    plan += fmt::format("KV       {} slots × ({} rows × {}{}) = up to {}, allocated as sequences grow\n",
-                        n_slots, config.kv.n_ctx, format_bytes(kv.row_bytes),
+    const std::uint64_t pool_bytes = loaded.settings.engine.kv_pool_bytes;
+    plan += fmt::format("KV       up to {}, allocated as sequences grow: {} slots × ({} rows × {}{}) = {}\n",
+                        format_bytes(pool_bytes), n_slots, config.kv.n_ctx, format_bytes(kv.row_bytes),
                         kv.half_bytes > 0 ? " + " + format_bytes(kv.half_bytes) + " of f16 rows" : "",
                         format_bytes(n_slots * kv.slot_bytes));
     const auto cache_bytes = static_cast<std::uint64_t>(config.sessions.bytes);
@@ -120,7 +149,7 @@ std::string describe_plan(const config::Config& config, const LoadedModel& loade
                             format_bytes(static_cast<std::uint64_t>(config.sessions.disk_bytes)),
                             config.sessions.dir);
     plan += fmt::format("memory   up to {} besides the mapped file\n",
-                        format_bytes(n_slots * (state_bytes + kv.slot_bytes) + cache_bytes));
+                        format_bytes(n_slots * state_bytes + pool_bytes + cache_bytes));
     return plan;
 }
 

@@ -20,6 +20,10 @@ struct LoadedModel {
 /// Opens and checks the model file and fills every setting. Errors name the file and what is wrong with it.
 Result<LoadedModel> load_model(const config::Config& config);
 
+/// Whether kv.pool_bytes holds a sequence of kv.n_ctx tokens of the model; ok when the model cannot be read:
+/// what is wrong with it load_model() says.
+Status check_kv_pool(const config::Config& config);
+
 /// What `pantheond --plan` prints: layers, dies and bytes.
 std::string describe_plan(const config::Config& config, const LoadedModel& loaded);
 

@@ -26,6 +26,15 @@ config::ConfigLoad read_config(const CommandLine& command) {
     const config::HostDefaults host = config::host_defaults();
     auto load = file.empty() ? config::load_config_text("", "", host) : config::load_config(file, host);
     if (load.is_ok()) config::check_model_file(load);
+    // A start finds it out when it loads the model.
+    if (load.is_ok() && command.check_config && load.config->kv.pool_bytes) {
+        set_log_level(LogLevel::warning);
+        if (Status pool = check_kv_pool(*load.config); !pool) {
+            load.problems.push_back(
+                {load.set_at.at("kv.pool_bytes"), pool.error().code(), pool.error().message()});
+            load.config = nullptr;
+        }
+    }
     return load;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -11,9 +12,12 @@ namespace {
 /// The fake device's state of a sequence is its tokens; a block has a name for every 16 of them.
 class FakeCheckpoint : public model::Checkpoint {
   public:
-    explicit FakeCheckpoint(const std::vector<TokenId>& sequence)
-        : Checkpoint(static_cast<std::int32_t>(sequence.size()), names(sequence)), tokens(sequence) {}
+    explicit FakeCheckpoint(const std::vector<TokenId>& sequence, bool is_q4_0_ = false)
+        : Checkpoint(static_cast<std::int32_t>(sequence.size()), names(sequence)),
+          tokens(sequence),
+          is_q4_0(is_q4_0_) {}
     std::vector<TokenId> tokens;
+    bool is_q4_0;
 
   private:
     static std::vector<std::uint64_t> names(const std::vector<TokenId>& sequence) {
@@ -51,17 +55,29 @@ class FakeExecutor : public model::Executor {
         slots_.resize(static_cast<std::size_t>(n_slots));
     }
 
-    Status bind(SlotId slot) override {
+    using Executor::bind;
+    Status bind(SlotId slot, model::SequenceKv kv) override {
+        if (control_->fail_bind) return Error(Code::resource_exhausted, "injected: no memory");
         auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
         if (sequence) return Error(Code::failed_precondition, "bound");
         sequence.emplace();
+        sequence->is_q4_0 = kv == model::SequenceKv::q4_0;
+        return {};
+    }
+    Status convert_to_q4_0(SlotId slot) override {
+        auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
+        if (!sequence) return Error(Code::failed_precondition, "not bound");
+        sequence->is_q4_0 = true;
+        ++control_->n_converted;
+        control_->kv_used_bytes = kv_used_bytes();
         return {};
     }
     Status restore(SlotId slot, const model::Checkpoint& from) override {
         if (control_->fail_restore) return Error(Code::resource_exhausted, "injected: no memory");
         auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
         if (sequence) return Error(Code::failed_precondition, "bound");
-        sequence = dynamic_cast<const FakeCheckpoint&>(from).tokens;
+        const auto& state = dynamic_cast<const FakeCheckpoint&>(from);
+        sequence = FakeSequence{state.tokens, state.is_q4_0};
         ++control_->n_restored;
         return {};
     }
@@ -69,14 +85,14 @@ class FakeExecutor : public model::Executor {
         if (control_->fail_snapshot) return Error(Code::resource_exhausted, "injected: no memory");
         const auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
         if (!sequence) return Error(Code::failed_precondition, "not bound");
-        auto checkpoint = std::make_shared<const FakeCheckpoint>(*sequence);
+        auto checkpoint = std::make_shared<const FakeCheckpoint>(sequence->tokens, sequence->is_q4_0);
         control_->checkpoints.emplace_back(checkpoint);
         return model::CheckpointPtr(std::move(checkpoint));
     }
     void release(SlotId slot) override { slots_[static_cast<std::size_t>(slot.value)].reset(); }
     std::int32_t length(SlotId slot) const override {
         const auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
-        return sequence ? static_cast<std::int32_t>(sequence->size()) : -1;
+        return sequence ? static_cast<std::int32_t>(sequence->tokens.size()) : -1;
     }
 
     void begin_repack(model::Repack repack) override {
@@ -103,20 +119,26 @@ class FakeExecutor : public model::Executor {
         for (const model::StepRun& run : runs) {
             if (length(run.slot) != run.pos) return Error(Code::failed_precondition, "wrong position");
             if (run.pos + static_cast<std::int32_t>(run.tokens.size()) > n_ctx_)
-                return Error(Code::resource_exhausted, "past n_ctx");
+                return Error(Code::failed_precondition, "past n_ctx");
             n_rows += run.tokens.size();
+        }
+        if (control_->kv_pool_bytes > 0 && kv_bytes_with(runs) > control_->kv_pool_bytes) {
+            ++control_->n_exhausted;
+            return Error(Code::resource_exhausted, "injected: the pool is used up");
         }
         control_->rows_per_step.push_back(n_rows);
         logits_.clear();
         for (const model::StepRun& run : runs) {
             auto& sequence = *slots_[static_cast<std::size_t>(run.slot.value)];
             for (std::size_t t = 0; t < run.tokens.size(); ++t) {
-                sequence.push_back(run.tokens[t]);
+                sequence.tokens.push_back(run.tokens[t]);
                 const bool is_wanted = run.logits == model::WantLogits::all ||
                                        (run.logits == model::WantLogits::last && t + 1 == run.tokens.size());
                 if (is_wanted) append_row(sequence, number);
             }
         }
+        control_->kv_used_bytes = kv_used_bytes();
+        control_->kv_most_bytes = std::max(control_->kv_most_bytes, control_->kv_used_bytes);
         model::StepLogits logits;
         logits.n_vocab = n_vocab_;
         logits.n_rows = static_cast<std::int64_t>(logits_.size()) / n_vocab_;
@@ -124,14 +146,32 @@ class FakeExecutor : public model::Executor {
         return logits;
     }
 
-    std::uint64_t kv_used_bytes() const override { return 0; }
-    std::uint64_t kv_pool_bytes() const override { return 0; }
+    std::uint64_t kv_used_bytes() const override { return kv_bytes_with({}); }
+    std::uint64_t kv_pool_bytes() const override { return control_->kv_pool_bytes; }
 
   private:
-    void append_row(const std::vector<TokenId>& sequence, int step) {
+    struct FakeSequence {
+        std::vector<TokenId> tokens;
+        bool is_q4_0 = false;
+    };
+
+    std::uint64_t kv_bytes_with(std::span<const model::StepRun> runs) const {
+        std::uint64_t n_bytes = 0;
+        for (std::size_t i = 0; i < slots_.size(); ++i) {
+            if (!slots_[i]) continue;
+            std::size_t n_rows = slots_[i]->tokens.size();
+            for (const model::StepRun& run : runs)
+                if (run.slot.value == static_cast<std::int32_t>(i)) n_rows += run.tokens.size();
+            n_bytes += (n_rows + kFakeBlockRows - 1) / kFakeBlockRows *
+                       (slots_[i]->is_q4_0 ? kFakeQ4BlockBytes : kFakeBlockBytes);
+        }
+        return n_bytes;
+    }
+    void append_row(const FakeSequence& sequence, int step) {
         const std::size_t begin = logits_.size();
         logits_.resize(begin + static_cast<std::size_t>(n_vocab_), 0.0F);
-        logits_[begin + static_cast<std::size_t>(fake_next_token(sequence, end_))] = 20.0F;
+        const TokenId next = fake_next_token(sequence.tokens, end_, sequence.is_q4_0);
+        logits_[begin + static_cast<std::size_t>(next)] = 20.0F;
         using Nonsense = FakeDeviceControl::Nonsense;
         if (control_->nan_at_step == step || control_->nonsense == Nonsense::nan)
             logits_[begin] = std::numeric_limits<float>::quiet_NaN();
@@ -144,15 +184,15 @@ class FakeExecutor : public model::Executor {
     int n_ctx_;
     std::int32_t n_vocab_;
     TokenId end_;
-    std::vector<std::optional<std::vector<TokenId>>> slots_;
+    std::vector<std::optional<FakeSequence>> slots_;
     std::vector<float> logits_;
     int n_packed_ = 0, n_to_pack_ = 0;
 };
 
 }  // namespace
 
-TokenId fake_next_token(std::span<const TokenId> sequence, TokenId end) {
-    std::uint64_t hash = 0x9E3779B97F4A7C15ULL;
+TokenId fake_next_token(std::span<const TokenId> sequence, TokenId end, bool is_q4_0) {
+    std::uint64_t hash = is_q4_0 ? 0xBF58476D1CE4E5B9ULL : 0x9E3779B97F4A7C15ULL;
     for (const TokenId token : sequence) {
         hash ^= static_cast<std::uint64_t>(token) + 1;
         hash *= 0x100000001B3ULL;
@@ -162,10 +202,11 @@ TokenId fake_next_token(std::span<const TokenId> sequence, TokenId end) {
     return 'a' + static_cast<TokenId>(hash % 26);
 }
 
-std::vector<TokenId> fake_reply(std::vector<TokenId> prompt, std::int64_t max_tokens, TokenId end) {
+std::vector<TokenId> fake_reply(std::vector<TokenId> prompt, std::int64_t max_tokens, TokenId end,
+                                std::optional<std::size_t> n_before) {
     std::vector<TokenId> reply;
     while (static_cast<std::int64_t>(reply.size()) < max_tokens) {
-        const TokenId next = fake_next_token(prompt, end);
+        const TokenId next = fake_next_token(prompt, end, n_before && reply.size() >= *n_before);
         prompt.push_back(next);
         reply.push_back(next);
         if (next == end) break;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "actors/messages.h"
@@ -43,6 +44,8 @@ class FakePort : public ClientPort {
 };
 
 inline constexpr std::int32_t kFakeBlockRows = 16;
+/// What a block of the fake device takes, as configured and in q4_0.
+inline constexpr std::uint64_t kFakeBlockBytes = 100, kFakeQ4BlockBytes = 30;
 
 /// What tests tell the fake device to do.
 struct FakeDeviceControl {
@@ -60,15 +63,23 @@ struct FakeDeviceControl {
     std::atomic<int> no_memory_after{-1};  // so many slices
     bool fail_restore = false, fail_snapshot = false;
     int n_restored = 0;
+    /// The device's own bound, whatever the actors count; 0: none. A step that needs more is exhausted.
+    std::uint64_t kv_pool_bytes = 0;
+    std::uint64_t kv_used_bytes = 0, kv_most_bytes = 0;  // after the last step and after any
+    int n_exhausted = 0, n_converted = 0;
+    bool fail_bind = false;                                           // no memory for a state
     std::vector<std::weak_ptr<const model::Checkpoint>> checkpoints;  // every one ever taken
     std::size_t n_held() const;                                       // of these, those that still exist
 };
 
-/// The token that the fake device prefers after a sequence: a letter, or `end` after some histories.
-TokenId fake_next_token(std::span<const TokenId> sequence, TokenId end);
+/// The token that the fake device prefers after a sequence: a letter, or `end` after some histories. Another
+/// one with KV in q4_0.
+TokenId fake_next_token(std::span<const TokenId> sequence, TokenId end, bool is_q4_0 = false);
 
 /// What a greedy request must produce: up to `max_tokens` tokens, the end token included when it comes.
-std::vector<TokenId> fake_reply(std::vector<TokenId> prompt, std::int64_t max_tokens, TokenId end);
+/// n_before: tokens of it before KV was kept in q4_0; nothing: it never was.
+std::vector<TokenId> fake_reply(std::vector<TokenId> prompt, std::int64_t max_tokens, TokenId end,
+                                std::optional<std::size_t> n_before = {});
 
 /// Saves the tokens.
 std::shared_ptr<const model::CheckpointCodec> fake_codec();

@@ -9,10 +9,10 @@ namespace {
 
 using Kind = PlaceMove::Kind;
 
-PlacedOrParked placed(int seat, int priority = 0, std::int64_t n_blocks = 1) {
+PlacedOrParked placed(int seat, int priority = 0, std::int64_t kv_bytes = 1) {
     return {
         SeatId(seat), TicketId(static_cast<std::uint64_t>(seat) + 100), priority, true, false, true, false,
-        n_blocks};
+        kv_bytes};
 }
 PlacedOrParked parked(int seat, int priority = 0, bool is_ready = true) {
     PlacedOrParked s = placed(seat, priority);
@@ -70,11 +70,11 @@ TEST(NextPlaceMoveTest, FollowsTheRules) {
          2},
         {"those that leave anyway count", {placed(0), placed(1), leaving(2)}, {}, {2}, Kind::none},
         {"a place is not kept for a client that does not read", {unread(0)}, {}, {4}, Kind::park, 0},
-        {"more blocks than there are", {placed(0, 0, 3), placed(1, 0, 3)}, {}, {2, true, 5}, Kind::park, 1},
+        {"more KV than there may be", {placed(0, 0, 3), placed(1, 0, 3)}, {}, {2, true, 5}, Kind::park, 1},
         {"one sequence stays whatever it takes", {placed(0, 0, 9)}, {}, {2, true, 5}, Kind::none},
         {"a prompt that does not fit beside the others waits", {placed(0)}, large, {2, true, 8}, Kind::none},
         {"alone it begins", {}, large, {2, true, 5}, Kind::begin},
-        {"an urgent one gets the blocks of another", {placed(0)}, large_urgent, {2, true, 8}, Kind::park, 0},
+        {"an urgent one gets the room of another", {placed(0)}, large_urgent, {2, true, 8}, Kind::park, 0},
     };
     for (const Case& c : cases) {
         SCOPED_TRACE(c.name);

@@ -19,10 +19,12 @@ pantheon_test(actors_test
     ${CMAKE_CURRENT_LIST_DIR}/cancel_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/failures_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_engine.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/kv_pool_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/memory_ladder_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/packing_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/parked_streams_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/parking_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/q4_0_under_pressure_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/reload_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/requests_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/saved_sessions_test.cpp

@@ -37,6 +37,33 @@ CheckpointId keep(PrefixCache& cache, const CacheSpace& space, const Tokens& tok
     return *id;
 }
 
+TEST(PrefixCacheTest, AStateCountsTheF16RowsOfItsOwnLength) {
+    model::CheckpointSizes sizes = kSizes;
+    sizes.half_block_bytes = 300;
+    sizes.sink = 4;
+    sizes.window = 32;
+    PrefixCache cache(sizes, 1 << 20);
+    const struct {
+        std::size_t n_tokens;
+        std::uint64_t want;
+    } kCases[] = {{1, 1000 + 400}, {32, 1000 + 800}, {160, 1000 + 10 * 100 + 3 * 300}};
+    std::uint64_t before = 0;
+    for (const auto& c : kCases) {
+        SCOPED_TRACE(c.n_tokens);
+        const CacheSpace space = std::to_string(c.n_tokens);
+        const Tokens tokens(c.n_tokens, static_cast<TokenId>(c.n_tokens));
+        EXPECT_FALSE(PrefixCache(sizes, c.want - 1).add(space, tokens, {}));
+        const CheckpointId id = keep(cache, space, tokens);
+        const std::uint64_t tree = 1000;  // at most, for its one node
+        EXPECT_GE(cache.bytes() - before, c.want);
+        EXPECT_LE(cache.bytes() - before, c.want + c.n_tokens * sizeof(TokenId) + tree);
+        before = cache.bytes();
+        EXPECT_NE(id, CheckpointId());
+    }
+    cache.set_ceiling(0);
+    EXPECT_EQ(cache.bytes(), 0U);
+}
+
 TEST(PrefixCacheTest, FindsTheDeepestCheckpointThatLeavesATokenToEvaluate) {
     PrefixCache cache(kSizes, 1 << 20);
     const CheckpointId ab = keep(cache, kAlice, tokens_of("ab"));

@@ -220,7 +220,7 @@ TEST(ExecutorTest, AWrongPlanIsRefusedAndChangesNothing) {
         {"negative id", {run(0, 4, {-1})}, Code::invalid_argument, "slot 0: token -1"},
         {"past n_ctx",
          {run(1, 0, {1}), run(0, 4, std::vector<TokenId>(37, 1))},
-         Code::resource_exhausted,
+         Code::failed_precondition,
          "slot 0: 4 + 37 tokens do not fit into n_ctx 40"},
     };
     const auto tokens = golden_tokens();
@@ -251,7 +251,7 @@ TEST(ExecutorTest, TheLastRowOfTheContextIsUsable) {
     const StepRun full = run(0, 0, std::vector<TokenId>(kContext, 7));
     ASSERT_TRUE(executor->step({&full, 1}));
     const StepRun more = run(0, kContext, {7});
-    EXPECT_EQ(executor->step({&more, 1}).error().code(), Code::resource_exhausted);
+    EXPECT_EQ(executor->step({&more, 1}).error().code(), Code::failed_precondition);
 }
 
 TEST(ExecutorTest, KvBytesFollowWhatSequencesUse) {

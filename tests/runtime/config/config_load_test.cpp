@@ -96,6 +96,10 @@ TEST(ConfigLoadTest, OneElementOfAnEngineArrayIsAnEngine) {
     EXPECT_EQ(config->engines[0].slots, 3);
 }
 
+TEST(ConfigLoadTest, ThePoolIsANumberOfBytes) {
+    EXPECT_EQ(loaded("kv.pool_bytes = 1048576\n")->kv.pool_bytes, 1048576);
+}
+
 TEST(ConfigLoadTest, AutoMeansTheDefault) {
     const auto config = loaded(
         "model.path = 'auto'\nipc.endpoint = 'auto'\ncpu.threads = 'auto'\nkv.pool_bytes = 'auto'\n"
@@ -210,8 +214,7 @@ constexpr BadFile kBadFiles[] = {
     {"kv_sink", "kv.sink = -1\n", "f.toml:1:11: invalid_argument: kv.sink: -1 is out of range"},
     {"kv_slide_without_room", "kv.n_ctx = 64\nkv.sink = 64\nkv.overflow = 'slide'\n",
      "f.toml:3:15: invalid_argument: kv.overflow: \"slide\": kv.sink 64 leaves nothing of kv.n_ctx 64"},
-    {"pool_bytes", "kv.pool_bytes = 1048576\n",
-     "f.toml:1:17: unimplemented: kv.pool_bytes: 1048576 needs a KV pool"},
+    {"pool_bytes", "kv.pool_bytes = 0\n", "f.toml:1:17: invalid_argument: kv.pool_bytes: 0 is out of range"},
     {"split", "engine.split = 20\n",
      "f.toml:1:16: unimplemented: engine.split: 20 needs an engine of two dies"},
     {"placement_split", "placement.split = 20\n", "f.toml:1:19: unimplemented: placement.split: 20 needs"},
