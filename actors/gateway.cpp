@@ -48,8 +48,8 @@ Error admins_only(std::string_view op) {
     return {Code::permission_denied, std::string(op) + ": for administrators only"};
 }
 
-Error not_available(std::string_view op) {
-    return {Code::unimplemented, std::string(op) + ": not available in this version"};
+bool is_engine_work(const Request& request) {
+    return std::holds_alternative<GenerateRequest>(request) || std::holds_alternative<ScoreRequest>(request);
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ void GatewayState::serve(const Inbound& inbound, const PingRequest&) {
     port->send(inbound.client, inbound.id, ResultEvent{Json::object()});
 }
 void GatewayState::serve(const Inbound& inbound, const MetricsRequest&) {
-    send_error(inbound, not_available("metrics"));
+    ask_for_snapshot({inbound, {}});
 }
 void GatewayState::serve(const Inbound& inbound, const SessionRequest& request) {
     // Whether the states exist is known where they are planned, to the scheduler.
@@ -124,16 +124,16 @@ void GatewayState::serve(const Inbound& inbound, const DrainRequest& request) {
 }
 
 void GatewayState::submit(const Inbound& inbound) {
-    const bool is_engine_work = std::holds_alternative<GenerateRequest>(inbound.request) ||
-                                std::holds_alternative<ScoreRequest>(inbound.request);
-    if (is_engine_work && is_draining)
-        return send_error(inbound,
-                          Error(Code::unavailable, "the daemon is draining: it takes no new requests"));
+    const auto refuse = [&](Error error) {
+        if (is_engine_work(inbound.request)) ++counters.by_finish["refused"];
+        send_error(inbound, std::move(error));
+    };
+    if (is_engine_work(inbound.request) && is_draining)
+        return refuse(Error(Code::unavailable, "the daemon is draining: it takes no new requests"));
     if (table.count_of(inbound.client) >= settings->limits.per_client)
-        return send_error(inbound,
-                          Error(Code::resource_exhausted, "this connection has " +
-                                                              std::to_string(settings->limits.per_client) +
-                                                              " live requests, the most it may have"));
+        return refuse(Error(Code::resource_exhausted, "this connection has " +
+                                                          std::to_string(settings->limits.per_client) +
+                                                          " live requests, the most it may have"));
     auto job = std::make_shared<Job>();
     job->ticket = next_ticket();
     job->reply = {port, inbound.client, inbound.id};
@@ -142,9 +142,8 @@ void GatewayState::submit(const Inbound& inbound) {
     job->request = std::make_shared<const Request>(inbound.request);
     job->in_flight = inbound.in_flight;
     if (!table.add({job, Entry::Phase::preparing, {}, {}, 0}))
-        return send_error(
-            inbound, Error(Code::invalid_argument,
-                           "id: " + id_text(inbound.id) + " is in use by a live request of this connection"));
+        return refuse(Error(Code::invalid_argument, "id: " + id_text(inbound.id) +
+                                                        " is in use by a live request of this connection"));
     self->send(wiring->text, JobPtr(std::move(job)));
 }
 
@@ -205,12 +204,21 @@ void GatewayState::send_status(const Inbound& inbound) {
         if (entry->job->who.uid == inbound.who.uid && entry->job->who.curve_key == inbound.who.curve_key)
             own.push_back(
                 {entry->job->reply.id, std::string(phase_name(entry->phase)), age_ms(entry->job->received)});
-    status_waiters.push_back({inbound, std::move(own)});
+    ask_for_snapshot({inbound, std::move(own)});
+}
+
+void GatewayState::ask_for_snapshot(StatusWaiter waiter) {
+    status_waiters.push_back(std::move(waiter));
     if (status_waiters.size() > 1) return;  // one snapshot answers all who ask meanwhile
     self->request(wiring->scheduler, kStatusTimeout, GetSnapshot{})
         .then([this](const SnapshotPtr& snapshot) { answer_status(*snapshot); },
               [this](const caf::error&) {
-                  // The scheduler is being replaced: say what is known without it.
+                  // The scheduler is being replaced: say what is known without it. Counters are not.
+                  std::erase_if(status_waiters, [this](const StatusWaiter& who) {
+                      if (!std::holds_alternative<MetricsRequest>(who.inbound.request)) return false;
+                      send_error(who.inbound, Error(Code::unavailable, "the scheduler does not answer"));
+                      return true;
+                  });
                   EngineSnapshot unknown;
                   unknown.state = "degraded";
                   unknown.n_slots = settings->engine.n_slots;
@@ -221,9 +229,13 @@ void GatewayState::send_status(const Inbound& inbound) {
 
 void GatewayState::answer_status(const EngineSnapshot& engine) {
     const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - daemon_started);
-    for (const StatusWaiter& waiter : std::exchange(status_waiters, {}))
+    for (const StatusWaiter& waiter : std::exchange(status_waiters, {})) {
+        const bool is_metrics = std::holds_alternative<MetricsRequest>(waiter.inbound.request);
         port->send(waiter.inbound.client, waiter.inbound.id,
-                   ResultEvent{status_report(*settings, engine, is_draining, uptime.count(), waiter.own)});
+                   ResultEvent{is_metrics ? Json{{"text", metrics_text(*settings, engine, counters, uptime)}}
+                                          : status_report(*settings, engine, is_draining, uptime.count(),
+                                                          waiter.own)});
+    }
 }
 
 // ---- tickets
@@ -258,8 +270,12 @@ void GatewayState::on_bound(const TicketBound& message) {
     if (stalled.contains(entry->job->reply.client)) send_to_holder(*entry, PauseTicket{message.ticket, true});
 }
 
-void GatewayState::on_finished(TicketId ticket) {
-    table.remove(ticket);
+void GatewayState::on_finished(const TicketFinished& message) {
+    const Entry* entry = table.find(message.ticket);
+    if (!entry) return;
+    // What is not prepared is still as it was asked.
+    if (entry->job->prepared || is_engine_work(*entry->job->request)) ++counters.by_finish[message.finish];
+    table.remove(message.ticket);
 }
 
 /// Ends a request whose holder is gone.
@@ -276,6 +292,7 @@ void GatewayState::fail_entry(const JobPtr& job, const Error& error) {
     } else {
         job->reply.send(ErrorEvent{error, {}});
     }
+    ++counters.by_finish[was_accepted ? "error" : "refused"];
     table.remove(job->ticket);
 }
 
@@ -384,11 +401,13 @@ void GatewayState::tick() {
     const Clock::time_point now = Clock::now();
     for (auto& [client, since] : stalled) {
         if (now - since < settings->limits.stall) continue;
-        for (Entry* entry : table.of_client(client))
+        for (Entry* entry : table.of_client(client)) {
+            if (!entry->cancel) ++counters.n_ended_unread;
             cancel_entry(
                 *entry, "cancelled",
                 Error(Code::resource_exhausted, "the client has not read for ipc.stall_ms (" +
                                                     std::to_string(settings->limits.stall.count()) + " ms)"));
+        }
     }
     if (drain_deadline && now >= *drain_deadline) {
         drain_deadline.reset();
@@ -413,7 +432,7 @@ GatewayActor::behavior_type gateway(GatewayActor::stateful_pointer<GatewayState>
         [self](const WiringPtr& wiring) { self->state.on_wiring(wiring); },
         [self](const TicketAdmitted& message) { self->state.on_admitted(message.job); },
         [self](const TicketBound& message) { self->state.on_bound(message); },
-        [self](const TicketFinished& message) { self->state.on_finished(message.ticket); },
+        [self](const TicketFinished& message) { self->state.on_finished(message); },
         [self](const BeginDrain& message) { self->state.begin_drain(message.timeout); },
         [self](const Tick&) { self->state.tick(); },
         [self](const SettingsPtr& next) { self->state.settings = next; },

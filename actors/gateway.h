@@ -5,6 +5,7 @@
 
 #include "actors/client_table.h"
 #include "actors/messages.h"
+#include "actors/metrics/metrics_text.h"
 #include "actors/status_report.h"
 
 namespace pantheon::actors {
@@ -19,11 +20,13 @@ struct GatewayState {
     WiringPtr wiring;
     ClientTable table;
     std::unordered_map<RoutingId, Clock::time_point> stalled;  // clients that do not read, since when
+    /// Somebody who has asked for `status` or `metrics`.
     struct StatusWaiter {
         Inbound inbound;
         std::vector<RequestSummary> own;
     };
     std::vector<StatusWaiter> status_waiters;  // a snapshot for them is on its way
+    RequestCounters counters;
     bool is_draining = false;
     std::optional<Clock::time_point> drain_deadline;
     bool is_tick_pending = false;
@@ -34,7 +37,7 @@ struct GatewayState {
     void on_wiring(const WiringPtr& next);
     void on_admitted(const JobPtr& job);
     void on_bound(const TicketBound& message);
-    void on_finished(TicketId ticket);
+    void on_finished(const TicketFinished& message);
     void begin_drain(std::optional<std::chrono::milliseconds> timeout);
     void tick();
 
@@ -58,6 +61,7 @@ struct GatewayState {
     void cancel(const Inbound& inbound, const CancelRequest& request);
     void add_credit(const Inbound& inbound, const CreditRequest& request);
     void send_status(const Inbound& inbound);
+    void ask_for_snapshot(StatusWaiter waiter);
     void answer_status(const EngineSnapshot& engine);
     void send_error(const Inbound& inbound, Error error);
     void cancel_entry(Entry& entry, std::string finish, std::optional<Error> error);

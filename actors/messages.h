@@ -15,6 +15,7 @@
 #include "actors/client_messages.h"
 #include "actors/memory/ladder_policy.h"
 #include "actors/memory/readings.h"
+#include "actors/metrics/histogram.h"
 #include "actors/settings.h"
 #include "model/chat/output_parser.h"
 #include "model/sampler/sampler.h"
@@ -99,9 +100,11 @@ struct TicketBound {
     TicketId ticket;
     SeatId seat;
 };
-/// Last holder → gateway: the final event has been sent.
+/// Last holder → gateway: the final event has been sent. `finish` as in `done`; "refused": an error instead;
+/// a score job that was answered finishes with "stop". Requests that are text only need none.
 struct TicketFinished {
     TicketId ticket;
+    std::string finish;
 };
 
 /// scheduler → slot: a sequence begins.
@@ -310,6 +313,10 @@ struct EngineSnapshot {
     MemoryLevel memory_level = MemoryLevel::ok;
     int memory_rung = 0;
     MemoryCounters memory_counters;
+    std::int64_t longest_gap_ms = 0, longest_gap_last_minute_ms = 0;  // between two tokens of a stream
+    StepRows step_rows;
+    StepSeconds step_seconds;
+    std::uint64_t n_ended_without_credit = 0;
     std::vector<TicketId> queued, running;
     bool is_step_hanging = false;  // the step under way has taken longer than die.hang_ms
 };

@@ -5,8 +5,7 @@
 namespace pantheon::actors {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{250};  // only while requests are running or waiting
-constexpr int kTicksPerProgress = 4;             // once a second
+constexpr int kTicksPerProgress = 4;  // once a second
 
 std::int64_t age_ms(Clock::time_point then) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - then).count();
@@ -46,6 +45,11 @@ bool RunningSequence::is_held_back() const {
     return is_paused || (credit && n_generated >= *credit + n_credit);
 }
 
+bool RunningSequence::is_decoding() const {
+    return !is_score() && place && !is_ended && !end_after_step && !generated.empty() && !is_held_back() &&
+           n_known() - n_fed == 1;
+}
+
 bool RunningSequence::may_grow() const {
     const auto n_generated = static_cast<std::int64_t>(generated.size());
     const Prepared& prepared = *job->prepared;
@@ -80,7 +84,7 @@ void SchedulerState::submit(const JobPtr& job) {
     if (refuse_for_memory(job)) return;
     const bool is_score = job->prepared->kind == Prepared::Kind::score;
     if (queue.is_full() && !job->is_resubmitted) {
-        self->send(wiring->gateway, TicketFinished{job->ticket});
+        self->send(wiring->gateway, TicketFinished{job->ticket, "refused"});
         job->reply.send(ErrorEvent{
             Error(Code::resource_exhausted,
                   "the queue is full: " + std::to_string(queue.size()) + " requests wait (scheduler.queue)"),
@@ -107,7 +111,7 @@ std::int64_t SchedulerState::retry_after_ms() const {
 void SchedulerState::finish_unbound(const JobPtr& job, const std::string& finish,
                                     std::optional<Error> error) {
     early_credit.erase(job->ticket);
-    self->send(wiring->gateway, TicketFinished{job->ticket});
+    self->send(wiring->gateway, TicketFinished{job->ticket, finish});
     if (job->prepared->kind == Prepared::Kind::score) {
         job->reply.send(ErrorEvent{error.value_or(Error(Code::cancelled, "the request was cancelled")), {}});
     } else {
@@ -158,8 +162,7 @@ std::vector<PlannedRows> SchedulerState::plan_rows() {
             progress.push_back({*s->place, s->job->ticket, s->job->prepared->priority, s->n_known(), s->n_fed,
                                 s->may_sample(), s->is_score(), next_mark(*s)});
         }
-        auto rows =
-            plan_step(progress, std::min(chunk_sizer.chunk(settings->limits.max_gap), orders.prefill_rows));
+        auto rows = plan_step(progress, chunk_limits(progress));
         bool has_started = false;
         for (const PlannedRows& r : rows) {
             const std::size_t index = *find_placed(r.slot);
@@ -171,6 +174,19 @@ std::vector<PlannedRows> SchedulerState::plan_rows() {
     }
 }
 
+int SchedulerState::n_decoding() const {
+    return static_cast<int>(
+        std::count_if(seats.begin(), seats.end(), [](const auto& s) { return s && s->is_decoding(); }));
+}
+
+ChunkLimits SchedulerState::chunk_limits(std::span<const SlotProgress> progress) {
+    const auto n_rows = std::count_if(progress.begin(), progress.end(), is_decode_row);
+    ChunkLimits chunk = pacer.limits(n_rows, n_decoding(), settings->limits.max_gap);
+    chunk.prompt = std::min(chunk.prompt, orders.prefill_rows);
+    chunk.score = std::min(chunk.score, orders.prefill_rows);
+    return chunk;
+}
+
 void SchedulerState::start_step() {
     if (step_in_flight || !has_die() || is_recovering() || waits_for_room()) return;
     const auto rows = plan_rows();
@@ -178,6 +194,8 @@ void SchedulerState::start_step() {
 
     StepPlan plan;
     plan.step = next_step++;
+    step_shape = {};
+    step_shape.n_decoding = n_decoding();
     for (const PlannedRows& r : rows) {
         RunningSequence& sequence = *seats[*find_placed(r.slot)];
         PlannedRun run;
@@ -197,6 +215,12 @@ void SchedulerState::start_step() {
         }
         run.keep_as = plan_checkpoint(sequence, sequence.n_planned);
         if (run.keep_as != CheckpointId()) sequence.last_checkpoint = run.keep_as;
+        if (sequence.is_decoding()) {
+            ++step_shape.n_decode_rows;
+        } else {
+            step_shape.n_read_rows += static_cast<std::int64_t>(run.tokens.size());
+            step_shape.is_score = run.kind == RunKind::score;
+        }
         sequence.is_in_flight = true;
         plan.runs.push_back(std::move(run));
     }
@@ -212,8 +236,7 @@ void SchedulerState::on_step_done(const StepDone& done) {
     if (step_in_flight != done.step) return;  // of a die that has been replaced since
     step_in_flight.reset();
     const Clock::time_point now = Clock::now();
-    last_step = now;
-    chunk_sizer.observe(done.n_rows, done.elapsed_ms);
+    measure(done, now);
     kv_used_bytes = done.kv_used_bytes;
     kv_pool_bytes = done.kv_pool_bytes;
     repack_bytes = done.repack_bytes;
@@ -261,7 +284,7 @@ void SchedulerState::apply(RunResult& result, const Clock::time_point now) {
     if (result.token < 0) return;  // a chunk of the prompt
 
     last_token = now;
-    if (const auto gap = sequence.gap_clock.token(now)) longest_gap = std::max(longest_gap, *gap);
+    if (const auto gap = sequence.gap_clock.token(now)) gaps.add(*gap, now);
     AcceptedToken accepted;
     accepted.token = result.token;
     accepted.logprob = result.logprob;
@@ -499,6 +522,7 @@ void SchedulerState::tick() {
     report_progress();
     count_waiting_ticks();
     n_hold_ticks = std::max(0, n_hold_ticks - 1);
+    free_a_seat();
     dispatch();
     const bool has_sequence =
         std::any_of(seats.begin(), seats.end(), [](const auto& s) { return s.has_value(); });
@@ -574,6 +598,7 @@ EngineSnapshot SchedulerState::snapshot() const {
     snapshot.completion_tokens = n_completion_tokens;
     snapshot.is_step_hanging = is_hanging();
     add_memory(snapshot);
+    add_meters(snapshot);
     return snapshot;
 }
 

@@ -11,7 +11,9 @@
 #include "actors/cache/disk_index.h"
 #include "actors/cache/prefix_cache.h"
 #include "actors/messages.h"
+#include "actors/metrics/gap_meter.h"
 #include "actors/parking.h"
+#include "actors/step_pacer.h"
 #include "actors/step_planner.h"
 
 namespace pantheon::actors {
@@ -42,14 +44,15 @@ struct RunningSequence {
     std::optional<bool> is_reasoning_open;  // when its thinking budget had been used; absent: not known yet
     bool is_paused = false;
     CheckpointId parked_as;  // parked: the die keeps its state, n_fed tokens, under this name; 0: nobody does
-    bool is_room_reserved = false;  // for that, in the prefix cache's budget
-    std::int64_t n_reserved = 0;    // tokens that the room is for
-    bool is_park_due = false;       // once the step under way is done
-    bool was_parked = false;        // its slot has been told
-    bool is_q4_0 = false;           // its KV is kept so, whatever kv.format says: by rung 4 of the ladder
-    int n_waiting_ticks = 0;        // that its place has waited for its client
-    bool is_in_flight = false;      // rows of it are in the step under way
-    bool is_ended = false;          // its slot has been told the last token or to end; waiting for SlotFreed
+    bool is_room_reserved = false;   // for that, in the prefix cache's budget
+    std::int64_t n_reserved = 0;     // tokens that the room is for
+    bool is_park_due = false;        // once the step under way is done
+    bool was_parked = false;         // its slot has been told
+    bool is_q4_0 = false;            // its KV is kept so, whatever kv.format says: by rung 4 of the ladder
+    int n_waiting_ticks = 0;         // that its place has waited for its client
+    int n_ticks_without_credit = 0;  // placed or parked
+    bool is_in_flight = false;       // rows of it are in the step under way
+    bool is_ended = false;           // its slot has been told the last token or to end; waiting for SlotFreed
     std::optional<EndSequence> end_after_step;  // cancelled while in flight
 
     bool is_score() const { return job->prepared->kind == Prepared::Kind::score; }
@@ -63,6 +66,8 @@ struct RunningSequence {
     bool is_held_back() const;
     /// So that nothing is left to compute.
     bool waits_for_client() const { return is_held_back() && n_fed >= n_known() - 1; }
+    /// A stream whose next token is only a step away, or a word of its slot and a step.
+    bool is_decoding() const;
     /// The client, the limits and its slot allow one more token.
     bool may_grow() const;
     std::vector<TokenId> tokens(std::int64_t begin, std::int64_t end) const;
@@ -90,7 +95,7 @@ struct SchedulerState {
     int n_exhausted_alone = 0;  // steps for which there was none with one sequence alone, since a token
     int n_hold_ticks = 0;       // as long as nobody gets a place
     WiringPtr wiring;
-    ChunkSizer chunk_sizer;
+    StepPacer pacer;
     PrefixCache cache;  // of the checkpoints on the die
     DiskIndex disk;     // of the checkpoints that the store has in files
 
@@ -98,6 +103,7 @@ struct SchedulerState {
     std::uint64_t next_parked = 1;  // names of parked states
     std::optional<std::uint64_t> step_in_flight;
     Clock::time_point step_started;
+    StepShape step_shape;  // of the step under way
     bool is_hang_reported = false;
     std::optional<Clock::time_point> last_step, last_token;
     bool is_tick_pending = false;
@@ -119,8 +125,11 @@ struct SchedulerState {
 
     std::uint64_t kv_used_bytes = 0, kv_pool_bytes = 0, repack_bytes = 0;
     std::uint64_t n_prompt_tokens = 0, n_cached_tokens = 0, n_completion_tokens = 0;
-    std::chrono::milliseconds longest_gap{0};  // between two tokens of a stream, since the start
-    double mean_request_ms = 0;                // for retry_after_ms
+    double mean_request_ms = 0;  // for retry_after_ms
+    GapMeter gaps;               // between two tokens of a stream
+    StepRows step_rows;
+    StepSeconds step_seconds;
+    std::uint64_t n_ended_without_credit = 0;
 
     bool has_die() const { return wiring && wiring->die; }
     bool is_recovering() const;
@@ -151,6 +160,8 @@ struct SchedulerState {
     void begin(std::size_t index, SlotId place, JobPtr job);
     void start_step();
     std::vector<PlannedRows> plan_rows();
+    ChunkLimits chunk_limits(std::span<const SlotProgress> progress);
+    int n_decoding() const;
     void apply(RunResult& result, const Clock::time_point now);
     void accept(std::size_t index, AcceptedToken token);
     void close_reasoning(std::size_t index);
@@ -165,6 +176,9 @@ struct SchedulerState {
     void end_expired(Clock::time_point now);
     std::int64_t retry_after_ms() const;
     void take_early_credit(RunningSequence& sequence);
+    // scheduler_meters.cpp
+    void measure(const StepDone& done, Clock::time_point now);
+    void add_meters(EngineSnapshot& snapshot) const;
     // scheduler_parking.cpp
     void give_places();
     void park(std::size_t index);
@@ -173,6 +187,7 @@ struct SchedulerState {
     void resume(std::size_t index, SlotId place);
     void forget_parked_state(RunningSequence& sequence);
     void count_waiting_ticks();
+    void free_a_seat();
     std::vector<PlacedOrParked> places() const;
     std::optional<SlotId> free_place() const;
     std::optional<std::size_t> free_seat() const;
@@ -237,6 +252,8 @@ struct SchedulerState {
 
 /// States on their way to the disk at once: what they take beside the prefix cache's budget is bounded by it.
 inline constexpr int kMostSpilling = 2;
+
+inline constexpr std::chrono::milliseconds kTick{250};  // only while requests are running or waiting
 
 /// Parked states have names that the prefix cache never gives.
 inline constexpr std::uint64_t kParkedNames = std::uint64_t{1} << 63;

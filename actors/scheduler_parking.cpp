@@ -154,9 +154,30 @@ void SchedulerState::forget_parked_state(RunningSequence& sequence) {
 
 void SchedulerState::count_waiting_ticks() {
     for (auto& sequence : seats) {
-        if (!sequence || !sequence->place) continue;
+        if (!sequence) continue;
+        const bool lacks_credit = sequence->is_held_back() && !sequence->is_paused;
+        sequence->n_ticks_without_credit = lacks_credit ? sequence->n_ticks_without_credit + 1 : 0;
+        if (!sequence->place) continue;
         sequence->n_waiting_ticks = sequence->waits_for_client() ? sequence->n_waiting_ticks + 1 : 0;
     }
+}
+
+/// A stream may wait for credit as long as it likes, unless so many do that nobody else can begin: then the
+/// one that has waited longest ends, once it has waited for ipc.stall_ms. (Streams that are not read end in
+/// any case, which the gateway sees to.)
+void SchedulerState::free_a_seat() {
+    if (queue.is_empty() || free_seat()) return;
+    const auto longest = std::max_element(seats.begin(), seats.end(), [](const auto& a, const auto& b) {
+        return a->n_ticks_without_credit < b->n_ticks_without_credit;
+    });
+    RunningSequence& sequence = **longest;
+    if (sequence.is_ended || sequence.end_after_step) return;  // one is on its way
+    if (sequence.n_ticks_without_credit * kTick < std::max(settings->limits.stall, kTick)) return;
+    ++n_ended_without_credit;
+    cancel({sequence.job->ticket, "cancelled",
+            Error(Code::resource_exhausted, "no credit for ipc.stall_ms (" +
+                                                std::to_string(settings->limits.stall.count()) +
+                                                " ms), and other requests wait for its place")});
 }
 
 }  // namespace pantheon::actors

@@ -72,7 +72,7 @@ void SchedulerState::squeeze_die(const MemoryOrders& before) {
 bool SchedulerState::refuse_for_memory(const JobPtr& job) {
     if (orders.is_admission_open || job->is_resubmitted) return false;
     ++memory_counters.n_refused;
-    self->send(wiring->gateway, TicketFinished{job->ticket});
+    self->send(wiring->gateway, TicketFinished{job->ticket, "refused"});
     job->reply.send(ErrorEvent{
         Error(Code::resource_exhausted,
               "memory is " + std::string(level_name(orders.level)) + ": no new requests for a while"),

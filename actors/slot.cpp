@@ -146,7 +146,7 @@ SlotActor::behavior_type slot(SlotActor::stateful_pointer<SlotState> self, SeatI
         SlotState& state = self->state;
         const TicketId ticket = state.sequence->job->ticket;
         // Before the client hears of it: it may use the id again at once.
-        if (state.wiring) self->send(state.wiring->gateway, TicketFinished{ticket});
+        if (state.wiring) self->send(state.wiring->gateway, TicketFinished{ticket, reason});
         state.sequence->finish(reason, error);
         state.sequence.reset();
         if (auto up = state.scheduler.lock()) self->send(up, SlotFreed{state.id, ticket});

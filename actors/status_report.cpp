@@ -44,6 +44,8 @@ Json engine_report(const DaemonSettings& settings, const EngineSnapshot& engine)
         {"queue", Json{{"waiting", engine.n_waiting}, {"limit", engine.queue_limit}}},
         {"last_step_age_ms", age(engine.last_step_age_ms)},
         {"last_token_age_ms", age(engine.last_token_age_ms)},
+        {"longest_gap_ms", engine.longest_gap_ms},
+        {"longest_gap_last_minute_ms", engine.longest_gap_last_minute_ms},
     };
 }
 

@@ -6,13 +6,13 @@ namespace pantheon::actors {
 
 void TextWorkerState::refuse(const Job& job, const Error& error) {
     self->send(wiring->gateway,
-               TicketFinished{job.ticket});  // first: the id is free once the client reads this
+               TicketFinished{job.ticket, "refused"});  // first: the id is free once the client reads this
     job.reply.send(ErrorEvent{error, {}});
 }
 
 void TextWorkerState::answer(const Job& job, const Result<Json>& result) {
     if (!result) return refuse(job, result.error());
-    self->send(wiring->gateway, TicketFinished{job.ticket});
+    self->send(wiring->gateway, TicketFinished{job.ticket, {}});
     job.reply.send(ResultEvent{*result});
 }
 

@@ -82,7 +82,15 @@ int run_reload(const ReloadOptions& options, const std::string& endpoint) {
 }
 
 int run_metrics(const std::string& endpoint) {
-    return ask_and_print(endpoint, MetricsRequest{});
+    const auto answer = ask_daemon(endpoint, MetricsRequest{});
+    if (const int* code = std::get_if<int>(&answer)) return *code;
+    const auto& result = std::get<Json>(answer);
+    const auto text = result.find("text");
+    if (text == result.end() || !text->is_string()) {
+        complain("the daemon sent no text");
+        return kRefused;
+    }
+    return print(text->get_ref<const std::string&>());
 }
 
 int run_sessions(const SessionsOptions& options, const std::string& endpoint) {

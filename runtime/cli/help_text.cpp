@@ -77,7 +77,7 @@ is reported with line and column of every problem; then nothing has changed, and
      "pantheon reload --dry-run"},
 
     {"metrics", "the daemon's counters", "pantheon [--endpoint E] metrics",
-     R"(Prints the daemon's answer, or its typed refusal.)", "pantheon metrics"},
+     R"(Prints the daemon's counters in the text format of Prometheus.)", "pantheon metrics"},
 
     {"sessions", "this user's stored sessions",
      "pantheon [--endpoint E] sessions [--json] [--shared] [--drop NAME]",

@@ -115,6 +115,7 @@ class FakeExecutor : public model::Executor {
             throw std::runtime_error("injected device failure");
         }
         if (auto during = std::exchange(control_->during_next_step, nullptr)) during();
+        if (control_->during_each_step) control_->during_each_step(runs);
         std::size_t n_rows = 0;
         for (const model::StepRun& run : runs) {
             if (length(run.slot) != run.pos) return Error(Code::failed_precondition, "wrong position");

@@ -57,6 +57,7 @@ struct FakeDeviceControl {
     enum class Nonsense { none, nan, flat, constant };  // in every row
     Nonsense nonsense = Nonsense::none;
     std::function<void()> during_next_step;  // called once, in the middle of a step
+    std::function<void(std::span<const model::StepRun>)> during_each_step;
     std::vector<std::size_t> rows_per_step;
     std::atomic<int> n_to_pack{0};  // slices of packing
     std::atomic<bool> is_packed{false};

@@ -389,13 +389,6 @@ TEST_F(DaemonTest, StatusShowsStateSlotsAndTheCallersRequestsOnly) {
     EXPECT_EQ(status["requests"][0]["id"], "mine");
 }
 
-TEST_F(DaemonTest, OpsOfLaterVersionsAreRefusedByName) {
-    start();
-    deliver("c", RequestId("a"), MetricsRequest{});
-    run();
-    EXPECT_EQ(events<ErrorEvent>("c", RequestId("a"))[0].error.code(), Code::unimplemented);
-}
-
 TEST_F(DaemonTest, ADrainLetsRunningRequestsFinishAndRefusesNewOnes) {
     start();
     deliver("c", RequestId("r"), greedy(long_talker('a')));

@@ -11,6 +11,14 @@ pantheon_test(ladder_policy_test
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/memory/ladder_policy_test.cpp
   LIBS pantheon_actors
   LABELS fast)
+# What is measured, what is made of it and how it is printed, without actors.
+pantheon_test(pacing_test
+  SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/metrics/gap_meter_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/metrics/metrics_text_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/step_pacer_test.cpp
+  LIBS pantheon_actors
+  LABELS fast)
 # Actors on CAF's test scheduler: one thread, virtual time, a fake device and a fake socket.
 pantheon_test(actors_test
   SOURCES
@@ -19,6 +27,7 @@ pantheon_test(actors_test
     ${CMAKE_CURRENT_LIST_DIR}/cancel_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/failures_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/fake_engine.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/flow_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/kv_pool_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/memory_ladder_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/packing_test.cpp

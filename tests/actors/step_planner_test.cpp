@@ -46,11 +46,11 @@ TEST(PlanStepTest, FollowsTheRules) {
          8,
          {{SlotId(0), 0, 5, false}}},
         {"a score row alone is still a prefill", {slot(0, 5, 4, true, true)}, 8, {{SlotId(0), 4, 5, false}}},
-        {"a chunk below one is one", {slot(0, 5, 0)}, 0, {{SlotId(0), 0, 1, false}}},
+        {"without a chunk nothing is read", {slot(0, 5, 0), slot(1, 9, 8)}, 0, {{SlotId(1), 8, 9, true}}},
     };
     for (const Case& c : cases) {
         SCOPED_TRACE(c.name);
-        const auto plan = plan_step(c.slots, c.chunk);
+        const auto plan = plan_step(c.slots, ChunkLimits{c.chunk, c.chunk});
         ASSERT_EQ(plan.size(), c.want.size());
         for (std::size_t i = 0; i < plan.size(); ++i) {
             EXPECT_EQ(plan[i].slot, c.want[i].slot);
@@ -61,41 +61,11 @@ TEST(PlanStepTest, FollowsTheRules) {
     }
 }
 
-TEST(ChunkSizerTest, FitsTheChunkIntoTheGap) {
-    ChunkSizer sizer;
-    EXPECT_EQ(sizer.chunk(std::chrono::milliseconds(200)), 8);
-    for (int i = 0; i < 50; ++i) sizer.observe(10, 100);  // 10 ms a row
-    EXPECT_EQ(sizer.chunk(std::chrono::milliseconds(200)), 20);
-    for (int i = 0; i < 50; ++i) sizer.observe(1, 5000);
-    EXPECT_EQ(sizer.chunk(std::chrono::milliseconds(200)), 1);
-    for (int i = 0; i < 50; ++i) sizer.observe(1000, 1);
-    EXPECT_EQ(sizer.chunk(std::chrono::milliseconds(200)), kMaxChunk);
-}
-
-TEST(ChunkSizerTest, TellsWhatAStepTakesFromWhatARowTakes) {
-    ChunkSizer sizer;
-    for (int i = 0; i < 10; ++i) {
-        sizer.observe(4, 24 + 4);
-        sizer.observe(64, 24 + 64);
-    }
-    EXPECT_NEAR(static_cast<double>(sizer.chunk(std::chrono::milliseconds(200))), 176, 1);
-    // Decoding alone forgets it, on the safe side.
-    for (int i = 0; i < 200; ++i) sizer.observe(4, 24 + 4);
-    EXPECT_LE(sizer.chunk(std::chrono::milliseconds(200)), 176);
-    EXPECT_GE(sizer.chunk(std::chrono::milliseconds(200)), 28);
-}
-
-TEST(GapClockTest, CountsOnlyWhatTheDaemonIsToBlameFor) {
-    using namespace std::chrono_literals;
-    const GapClock::Time start{};
-    GapClock clock;
-    EXPECT_FALSE(clock.token(start)) << "nothing comes before the first";
-    EXPECT_EQ(clock.token(start + 30ms), 30ms);
-    clock.stop();
-    EXPECT_FALSE(clock.token(start + 5s));
-    clock.stop();
-    clock.start(start + 6s);
-    EXPECT_EQ(clock.token(start + 6s + 40ms), 40ms);
+TEST(PlanStepTest, AScoreJobHasAChunkOfItsOwn) {
+    const auto both = plan_step(std::vector{slot(0, 50, 0, true, true)}, ChunkLimits{16, 4});
+    ASSERT_EQ(both.size(), 1U);
+    EXPECT_EQ(both[0].end, 4);
+    EXPECT_TRUE(plan_step(std::vector{slot(0, 50, 0, true, true)}, ChunkLimits{16, 0}).empty());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 """Clients that misbehave: they vanish, do not read, come back, send too much, ask too often. The daemon's slots and
 memory are looked at afterwards, and it has to serve as before."""
 
+import re
 import sys
 import time
 import unittest
@@ -131,6 +132,36 @@ class ClientsTest(unittest.TestCase):
                 self.assertEqual(events[-1]["code"], "resource_exhausted")
                 numbers = [event["i"] for event in events if "token" in event]
                 self.assertEqual(numbers, list(range(len(numbers))))  # nothing was dropped on the way
+
+    def ended_unread(self):
+        page = self.watcher.call("metrics")["text"]
+        return int(re.search(r'^pantheon_requests_ended_slow_total\{reason="unread"\} (\d+)$', page, re.M)[1])
+
+    def test_beside_a_client_that_stops_reading_others_go_on_and_memory_stays(self):
+        counted_before = self.ended_unread()
+        known = {**self.endless, "max_tokens": 50, "seed": 5}
+        want = [event["token"] for event in self.watcher.generate(**known) if "token" in event]
+        with self.daemon.client() as client:
+            # Large events, so that the system's buffers on the way are full soon.
+            requests = [client.send("generate", logprobs=20, **self.endless) for _ in range(N_SLOTS - 1)]
+            for request in requests:
+                for _ in range(10):
+                    client.next_event(request)
+            n_rounds, end = 0, time.monotonic() + 300
+            while self.ended_unread() < counted_before + len(requests):
+                self.assertLess(time.monotonic(), end, "the unread requests do not end")
+                got = [event["token"] for event in self.watcher.generate(**known) if "token" in event]
+                self.assertEqual(got, want)
+                if not IS_SANITIZED:
+                    self.assertLess(self.resident_bytes() - self.memory_before, MEMORY_SLACK)
+                n_rounds += 1
+            self.assertGreater(n_rounds, 1)
+            self.wait_until(lambda: self.status()[0] == 0, SLOT_FREE_WITHIN_S, "their slots are free, unread as they are")
+            for request in requests:
+                done = client.rest(request)[-1]
+                self.assertEqual((done["finish"], done["code"]), ("cancelled", "resource_exhausted"))
+                self.assertIn("ipc.stall_ms", done["message"])
+                self.assertIn("parked", done["notes"])
 
     def test_a_client_that_asks_and_never_reads_is_cut_off(self):
         with self.daemon.client() as client:

@@ -144,6 +144,12 @@ class AgainstADaemonTest(unittest.TestCase):
         del want["ev"]
         self.assertEqual(printed, want)
 
+    def test_metrics_prints_the_page_as_it_is(self):
+        self.check(lambda _: [{"ev": "result", "text": "# TYPE a counter\na 1\n"}], "metrics", code=DONE,
+                   out=b"# TYPE a counter\na 1\n")  # fmt: skip
+        self.check(lambda _: [{"ev": "result"}], "metrics", code=REFUSED, out=b"",
+                   err=b"pantheon: the daemon sent no text\n")  # fmt: skip
+
     def test_what_the_daemon_refuses_ends_with_1(self):
         refusal = {"ev": "error", "code": "resource_exhausted", "message": "full", "retry_after_ms": 50}
         self.check(lambda _: [refusal], "generate", "-p", "hi", code=REFUSED, out=b"",
