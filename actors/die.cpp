@@ -121,9 +121,12 @@ RunResult DieState::read_out(const PlannedRun& run, const model::StepLogits& log
 
 /// Steps these runs together, or, when that fails, each by itself: a step that fails has changed no slot, and
 /// what is wrong with one slot must not end the others.
-void DieState::step_runs(std::span<const PlannedRun> planned, std::vector<RunResult>& results) {
+void DieState::step_runs(std::uint64_t step, std::span<const PlannedRun> planned,
+                         std::vector<RunResult>& results) {
     if (planned.empty()) return;
-    auto logits = executor->step(to_step_runs(planned));
+    auto logits = executor->step(to_step_runs(planned), [&] {
+        return settings->engine.unwanted_step->load(std::memory_order_relaxed) == step;
+    });
     if (logits) {
         std::int64_t row = 0;
         for (const PlannedRun& run : planned) results.push_back(read_out(run, *logits, row));
@@ -132,9 +135,10 @@ void DieState::step_runs(std::span<const PlannedRun> planned, std::vector<RunRes
         failed.slot = planned.front().slot;
         failed.error = logits.error().to_string();
         failed.is_exhausted = logits.error().code() == Code::resource_exhausted;
+        failed.is_unrestored = logits.error().code() == Code::cancelled;  // should anybody want it after all
         results.push_back(std::move(failed));
     } else {
-        for (std::size_t i = 0; i < planned.size(); ++i) step_runs(planned.subspan(i, 1), results);
+        for (std::size_t i = 0; i < planned.size(); ++i) step_runs(step, planned.subspan(i, 1), results);
     }
 }
 
@@ -156,7 +160,7 @@ StepDone DieState::step(const StepPlan& plan, std::vector<CheckpointTaken>& take
             done.runs.push_back(std::move(failed));
         }
     }
-    step_runs(bound, done.runs);
+    step_runs(plan.step, bound, done.runs);
     for (const RunResult& result : done.runs) {
         const auto planned = std::find_if(plan.runs.begin(), plan.runs.end(),
                                           [&](const PlannedRun& run) { return run.slot == result.slot; });

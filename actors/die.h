@@ -42,7 +42,7 @@ struct DieState {
 
   private:
     Status bind_executor(const BindSlot& message);
-    void step_runs(std::span<const PlannedRun> planned, std::vector<RunResult>& results);
+    void step_runs(std::uint64_t step, std::span<const PlannedRun> planned, std::vector<RunResult>& results);
     RunResult read_out(const PlannedRun& run, const model::StepLogits& logits, std::int64_t& row);
 };
 

@@ -236,7 +236,7 @@ void SchedulerState::on_step_done(const StepDone& done) {
     if (step_in_flight != done.step) return;  // of a die that has been replaced since
     step_in_flight.reset();
     const Clock::time_point now = Clock::now();
-    measure(done, now);
+    if (!std::exchange(is_given_up, false)) measure(done, now);  // else it says nothing of its rows
     kv_used_bytes = done.kv_used_bytes;
     kv_pool_bytes = done.kv_pool_bytes;
     repack_bytes = done.repack_bytes;
@@ -248,6 +248,16 @@ void SchedulerState::on_step_done(const StepDone& done) {
     convert_running();
     end_expired(now);
     dispatch();
+}
+
+/// A step whose sequences have all been cancelled need not come to its end. A prompt that is read alone is
+/// read in long steps, and its slot is wanted by others.
+void SchedulerState::give_up_step() {
+    if (!step_in_flight) return;
+    for (const auto& sequence : seats)
+        if (sequence && sequence->is_in_flight && !sequence->end_after_step) return;
+    is_given_up = true;
+    settings->engine.unwanted_step->store(*step_in_flight, std::memory_order_relaxed);
 }
 
 void SchedulerState::apply(RunResult& result, const Clock::time_point now) {
@@ -355,6 +365,7 @@ void SchedulerState::cancel(const CancelTicket& message) {
     if (sequence.is_in_flight) {
         if (!sequence.end_after_step)
             sequence.end_after_step = EndSequence{message.ticket, message.finish, message.error};
+        give_up_step();
     } else {
         end(*index, message.finish, message.error);
     }
@@ -621,6 +632,7 @@ SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<Schedul
     state.cache = PrefixCache(settings->engine.checkpoint, settings->cache.limit_bytes);
     state.kv_pool_bytes = settings->engine.kv_pool_bytes;
     state.settings = std::move(settings);
+    state.settings->engine.unwanted_step->store(0);  // steps are counted anew
     state.limit_disk();
     state.slot_limit = state.most_places();
     if (state.slot_limit < state.settings->engine.n_slots) state.slot_limit_reason = "kv.pool_bytes";

@@ -95,6 +95,7 @@ struct SchedulerState {
     int n_exhausted_alone = 0;  // steps for which there was none with one sequence alone, since a token
     int n_hold_ticks = 0;       // as long as nobody gets a place
     WiringPtr wiring;
+    bool is_given_up = false;  // the step in flight: nobody waits for it
     StepPacer pacer;
     PrefixCache cache;  // of the checkpoints on the die
     DiskIndex disk;     // of the checkpoints that the store has in files
@@ -162,6 +163,7 @@ struct SchedulerState {
     std::vector<PlannedRows> plan_rows();
     ChunkLimits chunk_limits(std::span<const SlotProgress> progress);
     int n_decoding() const;
+    void give_up_step();
     void apply(RunResult& result, const Clock::time_point now);
     void accept(std::size_t index, AcceptedToken token);
     void close_reasoning(std::size_t index);

@@ -69,7 +69,8 @@ double PrefillTurns::step_ms(std::chrono::milliseconds max_gap) const {
 ChunkLimits StepPacer::limits(std::int64_t n_decode_rows, int n_decoding,
                               std::chrono::milliseconds max_gap) const {
     if (n_decoding > 0 && !turns_.may_read()) return {0, 0};
-    const double step_ms = n_decoding > 0 ? turns_.step_ms(max_gap) : static_cast<double>(max_gap.count());
+    const double step_ms = n_decoding > 0 ? turns_.step_ms(max_gap)
+                                          : static_cast<double>(std::max(max_gap, kLongestAlone).count());
     const auto beside = [&](const ChunkSizer& sizer) {
         return std::max<std::int64_t>(sizer.rows(step_ms) - n_decode_rows, 1);
     };

@@ -60,10 +60,14 @@ struct StepShape {
     int n_decoding = 0;            // streams that wait for their next token, with a row in the step or not
 };
 
+/// How long a step may take when nobody decodes. Each step reads all weights, so that long ones pay; what
+/// waits for its end is the next prompt, and no cancel (scheduler.h: give_up_step).
+inline constexpr std::chrono::milliseconds kLongestAlone{3000};
+
 class StepPacer {
   public:
     /// Rows of a prompt that may stand beside n_decode_rows of n_decoding streams; none while it is their
-    /// turn.
+    /// turn. With no streams a step may take kLongestAlone.
     ChunkLimits limits(std::int64_t n_decode_rows, int n_decoding, std::chrono::milliseconds max_gap) const;
     void observe(const StepShape& shape, double elapsed_ms);
 

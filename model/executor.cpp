@@ -47,11 +47,13 @@ class HostExecutor final : public Executor {
     void release(SlotId slot) override { slots_.release(slot); }
     std::int32_t length(SlotId slot) const override { return slots_.length(slot); }
 
-    Result<StepLogits> step(std::span<const StepRun> runs) override {
+    Result<StepLogits> step(std::span<const StepRun> runs, const GiveUp& give_up) override {
         auto batch = plan_step(runs, slots_, weights_->n_vocab());
         if (!batch) return std::move(batch).error();
         if (Status ok = forward_.prepare(*batch); !ok) return std::move(ok).error();
-        return forward_.run(*batch);
+        const auto logits = forward_.run(*batch, give_up);
+        if (!logits) return Error(Code::cancelled, "the step was given up");
+        return *logits;
     }
 
     void begin_repack(Repack repack) override {

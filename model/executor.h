@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -119,6 +120,9 @@ std::shared_ptr<const CheckpointCodec> checkpoint_codec(const Weights& weights, 
 
 class Executor {
   public:
+    /// Asked between the layers of a step; true: nobody wants its results any more.
+    using GiveUp = std::function<bool()>;
+
     static Result<std::unique_ptr<Executor>> create(std::shared_ptr<const Weights> weights,
                                                     const ExecutorConfig& config);
     virtual ~Executor() = default;
@@ -142,8 +146,10 @@ class Executor {
 
     /// One pass over the weights for all runs. At most one run a slot. On an error no slot has changed
     /// (invalid_argument, failed_precondition: the plan was wrong; resource_exhausted: no memory, or the KV
-    /// pool is used up, and the same step can succeed once other slots have been released).
-    virtual Result<StepLogits> step(std::span<const StepRun> runs) = 0;
+    /// pool is used up, and the same step can succeed once other slots have been released) but for cancelled:
+    /// the step was given up, and its slots hold nothing of use and have to be released.
+    virtual Result<StepLogits> step(std::span<const StepRun> runs, const GiveUp& give_up) = 0;
+    Result<StepLogits> step(std::span<const StepRun> runs) { return step(runs, {}); }
 
     /// Drops the packed copies and begins to make those of another choice. pack_some() makes them between two
     /// steps, for about `budget`, and says whether there is more to do. resource_exhausted: no memory; what

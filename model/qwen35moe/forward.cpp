@@ -85,7 +85,7 @@ Status Forward::prepare(const StepBatch& batch) {
     return {};
 }
 
-StepLogits Forward::run(const StepBatch& batch) {
+std::optional<StepLogits> Forward::run(const StepBatch& batch, const Executor::GiveUp& give_up) {
     const ModelConfig& config = weights_->config();
     StepContext step{config, ops_, exec_, slots_, batch, work_, probe_, profile_};
     const std::int64_t n_embd = config.n_embd;
@@ -105,6 +105,7 @@ StepLogits Forward::run(const StepBatch& batch) {
     int n_attention = 0;
     int n_gdn = 0;
     for (int i = 0; i < config.n_layer; ++i) {
+        if (give_up && give_up()) return std::nullopt;
         const LayerWeights& layer = weights_->layer(i);
         normalise(Phase::mixer_norm, layer.mixer_norm);
         kernels::ActivationRows mixer_in(h, n_embd, n_rows, work_.input_storage.data());
@@ -137,7 +138,7 @@ StepLogits Forward::run(const StepBatch& batch) {
     if (profile_) ++profile_->n_steps;
 
     for (const StepBatch::Run& run : batch.runs) slots_.commit(run.slot, run.n_rows);
-    return {n_wanted, weights_->n_vocab(), work_.logits.data(), work_.tile_maxima.data()};
+    return StepLogits{n_wanted, weights_->n_vocab(), work_.logits.data(), work_.tile_maxima.data()};
 }
 
 }  // namespace pantheon::model

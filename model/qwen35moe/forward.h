@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "kernels/exec/exec.h"
 #include "model/executor.h"
@@ -33,8 +34,8 @@ class Forward {
     /// Takes the memory that the step needs, KV pages included. resource_exhausted: no slot has changed.
     Status prepare(const StepBatch& batch);
     /// Runs a prepared batch and advances its slots. Cannot fail. The logits are valid until the next
-    /// prepare().
-    StepLogits run(const StepBatch& batch);
+    /// prepare(). Nothing: it was given up between two layers; its slots may only be released.
+    std::optional<StepLogits> run(const StepBatch& batch, const Executor::GiveUp& give_up);
 
   private:
     std::shared_ptr<const Weights> weights_;

@@ -1,4 +1,6 @@
 // Whose request a cancel means where several connections use the same ids.
+#include <thread>
+
 #include "actors/client_table.h"
 #include "tests/actors/daemon_fixture.h"
 
@@ -31,6 +33,64 @@ TEST_F(CancelTest, AConnectionsOwnRequestOfAnIdThatItUsesAgainIsMeant) {
         EXPECT_EQ(events<ResultEvent>("c", RequestId("x")).back().value["cancelled"], true);
         EXPECT_EQ(events<DoneEvent>("c", RequestId("r")).back().finish, "cancelled");
     }
+}
+
+/// The die has a thread of its own here: these tests wait in real time.
+class GivenUpStepTest : public DaemonTest {
+  protected:
+    void start_detached() {
+        settings.engine.is_die_detached = true;
+        launch();
+        ASSERT_TRUE(wait_for([this] { return is_ready; }));
+    }
+    template <class Condition>
+    bool wait_for(Condition condition) {
+        const auto end_of_patience = Clock::now() + std::chrono::seconds(60);
+        while (!condition() && Clock::now() < end_of_patience)
+            if (!scheduler.try_run_once()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return condition();
+    }
+    bool is_done(const char* client) { return !events<DoneEvent>(client, RequestId("r")).empty(); }
+    void stop() {
+        caf::anon_send(root, Shutdown{});
+        EXPECT_TRUE(wait_for([this] { return is_stopped; }));
+        wiring.reset();
+        root = SupervisorActor();
+    }
+};
+
+TEST_F(GivenUpStepTest, ACancelEndsTheStepThatNobodyElseWants) {
+    start_detached();
+    control->hang_until_given_up = true;
+    deliver("a", RequestId("r"), greedy({'a', 'b'}));
+    ASSERT_TRUE(wait_for([this] { return control->is_hanging.load(); }));
+    deliver("a", RequestId("x"), CancelRequest{RequestId("r")});
+    ASSERT_TRUE(wait_for([this] { return is_done("a"); })) << "the step went on";
+    EXPECT_EQ(events<DoneEvent>("a", RequestId("r")).at(0).finish, "cancelled");
+    deliver("b", RequestId("r"), greedy({'c', 'd'}));
+    ASSERT_TRUE(wait_for([this] { return is_done("b"); }));
+    EXPECT_EQ(streamed("b", RequestId("r")), expected({'c', 'd'}));
+    stop();
+}
+
+TEST_F(GivenUpStepTest, AStepThatSomebodyWantsGoesOn) {
+    start_detached();
+    deliver("b", RequestId("r"), greedy(long_talker('b')));
+    ASSERT_TRUE(wait_for([this] { return streamed("b", RequestId("r")).size() >= 2; }));
+    deliver("a", RequestId("r"), greedy(long_talker('a')));
+    ASSERT_TRUE(wait_for([this] { return !streamed("a", RequestId("r")).empty(); }));
+    control->hang_until_given_up = true;  // with rows of both
+    ASSERT_TRUE(wait_for([this] { return control->is_hanging.load(); }));
+    deliver("a", RequestId("x"), CancelRequest{RequestId("r")});
+    ASSERT_TRUE(wait_for([this] { return !events<ResultEvent>("a", RequestId("x")).empty(); }));
+    for (int i = 0; i < 50; ++i) {
+        scheduler.run();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_TRUE(control->is_hanging) << "given up although b wants it";
+    deliver("b", RequestId("x"), CancelRequest{RequestId("r")});
+    EXPECT_TRUE(wait_for([this] { return is_done("a") && is_done("b"); }));
+    stop();
 }
 
 Entry entry_of(std::uint64_t ticket, const RoutingId& client, std::uint64_t id) {

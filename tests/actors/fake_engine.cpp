@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 namespace pantheon::actors {
@@ -108,8 +109,14 @@ class FakeExecutor : public model::Executor {
     }
     std::uint64_t repack_bytes() const override { return static_cast<std::uint64_t>(n_packed_); }
 
-    Result<model::StepLogits> step(std::span<const model::StepRun> runs) override {
+    Result<model::StepLogits> step(std::span<const model::StepRun> runs, const GiveUp& give_up) override {
         const int number = control_->n_steps++;
+        if (control_->hang_until_given_up.exchange(false)) {
+            control_->is_hanging = true;
+            while (!give_up()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            control_->is_hanging = false;
+            return Error(Code::cancelled, "given up");
+        }
         if (control_->throw_at_step == number) {
             control_->throw_at_step = -1;
             throw std::runtime_error("injected device failure");

@@ -196,6 +196,27 @@ TEST(ExecutorTest, StepsRunsOfSeveralSlotsInTheOrderOfTheRuns) {
     EXPECT_EQ(executor->length(SlotId{0}), 3);
 }
 
+TEST(ExecutorTest, AStepThatIsGivenUpBetweenLayersLeavesSlotsThatCanBeReleased) {
+    const auto tokens = golden_tokens();
+    const Rows want = Stepper(tiny_model()).sequence(SlotId{0}, tokens, 16);
+    const auto executor = make_executor();
+    ASSERT_TRUE(executor->bind(SlotId{0}));
+    const StepRun all = run(0, 0, tokens);
+    for (int n_asked_before = 0; n_asked_before < 4; ++n_asked_before) {
+        int n_asked = 0;
+        const auto given_up = executor->step({&all, 1}, [&] { return n_asked++ == n_asked_before; });
+        ASSERT_FALSE(given_up);
+        EXPECT_EQ(given_up.error().code(), Code::cancelled);
+        EXPECT_EQ(n_asked, n_asked_before + 1);
+        executor->release(SlotId{0});
+        EXPECT_EQ(executor->kv_used_bytes(), 0u);
+        ASSERT_TRUE(executor->bind(SlotId{0}));
+    }
+    const auto logits = executor->step({&all, 1}, [] { return false; });
+    ASSERT_TRUE(logits);
+    EXPECT_TRUE(std::ranges::equal(logits->row(logits->n_rows - 1), want[tokens.size() - 1]));
+}
+
 TEST(ExecutorTest, AWrongPlanIsRefusedAndChangesNothing) {
     const struct {
         const char* what;
