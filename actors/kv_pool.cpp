@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "actors/step_planner.h"
+#include "actors/step_pacer.h"
 
 namespace pantheon::actors {
 

@@ -249,7 +249,6 @@ void PrefixCache::clear() {
     names_.clear();
     dropped_.clear();
     unsaved_.clear();
-    n_confirmed_ = 0;
     own_bytes_ = 0;
     reserved_bytes_ = arriving_bytes_;
 }
