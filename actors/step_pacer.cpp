@@ -71,15 +71,17 @@ ChunkLimits StepPacer::limits(std::int64_t n_decode_rows, int n_decoding,
     if (n_decoding > 0 && !turns_.may_read()) return {0, 0};
     const double step_ms = n_decoding > 0 ? turns_.step_ms(max_gap)
                                           : static_cast<double>(std::max(max_gap, kLongestAlone).count());
-    const auto beside = [&](const ChunkSizer& sizer) {
+    const Pace& pace = n_decoding > 0 ? beside_ : alone_;
+    const auto rows = [&](const ChunkSizer& sizer) {
         return std::max<std::int64_t>(sizer.rows(step_ms) - n_decode_rows, 1);
     };
-    return {beside(prompt_), beside(score_)};
+    return {rows(pace.prompt), rows(pace.score)};
 }
 
 void StepPacer::observe(const StepShape& shape, double elapsed_ms) {
     if (shape.n_read_rows == 0) return turns_.decoded(elapsed_ms);
-    (shape.is_score ? score_ : prompt_).observe(shape.n_decode_rows + shape.n_read_rows, elapsed_ms);
+    Pace& pace = shape.n_decoding > 0 ? beside_ : alone_;
+    (shape.is_score ? pace.score : pace.prompt).observe(shape.n_decode_rows + shape.n_read_rows, elapsed_ms);
     if (shape.n_decoding == 0) return turns_.read_alone();
     turns_.read(elapsed_ms, shape.n_decode_rows > 0);
 }

@@ -72,7 +72,12 @@ class StepPacer {
     void observe(const StepShape& shape, double elapsed_ms);
 
   private:
-    ChunkSizer prompt_, score_;
+    struct Pace {
+        ChunkSizer prompt, score;
+    };
+    // What long steps alone take says little of the few rows that stand beside streams: of experts, for one,
+    // each of few rows needs others.
+    Pace alone_, beside_;
     PrefillTurns turns_;
 };
 

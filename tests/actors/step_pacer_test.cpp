@@ -125,10 +125,11 @@ TEST(StepPacerTest, KeepsItsPromisesWhateverStepsTake) {
 TEST(StepPacerTest, ScoreJobsHaveAPaceOfTheirOwn) {
     StepPacer pacer;
     for (int i = 0; i < 20; ++i) {
-        StepShape prompt{0, 60, false, 0}, score{0, 6, true, 0};
+        StepShape prompt{0, 60, false, 1}, score{0, 6, true, 1};
         pacer.observe(prompt, 180);
         pacer.observe(score, 180);
     }
+    for (int i = 0; i < 200; ++i) pacer.observe({1, 0, false, 1}, 50);  // what the streams are owed
     EXPECT_NEAR(static_cast<double>(pacer.limits(0, 1, 200ms).prompt), 66, 2);
     EXPECT_LE(pacer.limits(0, 1, 200ms).score, 8);
 }
