@@ -129,7 +129,7 @@ TEST(StepPacerTest, ScoreJobsHaveAPaceOfTheirOwn) {
         pacer.observe(prompt, 180);
         pacer.observe(score, 180);
     }
-    for (int i = 0; i < 200; ++i) pacer.observe({1, 0, false, 1}, 50);  // what the streams are owed
+    for (int i = 0; i < 400; ++i) pacer.observe({1, 0, false, 1}, 50);  // what the streams are owed
     EXPECT_NEAR(static_cast<double>(pacer.limits(0, 1, 200ms).prompt), 66, 2);
     EXPECT_LE(pacer.limits(0, 1, 200ms).score, 8);
 }
