@@ -74,15 +74,27 @@ TEST_F(GivenUpStepTest, ACancelEndsTheStepThatNobodyElseWants) {
 }
 
 TEST_F(GivenUpStepTest, AStepThatSomebodyWantsGoesOn) {
+    // The first stream waits for the second, and the step after one with both hangs.
+    std::atomic<bool> is_second_there{false};
+    control->during_each_step = [this, &is_second_there,
+                                 n = 0](std::span<const model::StepRun> runs) mutable {
+        if (runs.size() == 2 && n >= 0) {
+            control->hang_until_given_up = true;
+            n = -1;
+        }
+        if (n < 0 || ++n < 5) return;
+        for (int ms = 0; ms < 20'000 && !is_second_there; ++ms)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    };
     start_detached();
     deliver("b", RequestId("r"), greedy(long_talker('b')));
-    ASSERT_TRUE(wait_for([this] { return streamed("b", RequestId("r")).size() >= 2; }));
+    EXPECT_TRUE(wait_for([this] { return !streamed("b", RequestId("r")).empty(); }));
     deliver("a", RequestId("r"), greedy(long_talker('a')));
-    ASSERT_TRUE(wait_for([this] { return !streamed("a", RequestId("r")).empty(); }));
-    control->hang_until_given_up = true;  // with rows of both
-    ASSERT_TRUE(wait_for([this] { return control->is_hanging.load(); }));
+    EXPECT_TRUE(wait_for([this] { return !events<AcceptedEvent>("a", RequestId("r")).empty(); }));
+    is_second_there = true;
+    EXPECT_TRUE(wait_for([this] { return control->is_hanging.load(); }));
     deliver("a", RequestId("x"), CancelRequest{RequestId("r")});
-    ASSERT_TRUE(wait_for([this] { return !events<ResultEvent>("a", RequestId("x")).empty(); }));
+    EXPECT_TRUE(wait_for([this] { return !events<ResultEvent>("a", RequestId("x")).empty(); }));
     for (int i = 0; i < 50; ++i) {
         scheduler.run();
         std::this_thread::sleep_for(std::chrono::milliseconds(1));

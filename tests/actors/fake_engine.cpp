@@ -113,7 +113,8 @@ class FakeExecutor : public model::Executor {
         const int number = control_->n_steps++;
         if (control_->hang_until_given_up.exchange(false)) {
             control_->is_hanging = true;
-            while (!give_up()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            for (int ms = 0; ms < 20'000 && !give_up(); ++ms)
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
             control_->is_hanging = false;
             return Error(Code::cancelled, "given up");
         }
