@@ -2,12 +2,12 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "model/state/checkpoint.h"
 #include "model/state/checkpoint_codec.h"
 #include "model/state/kv_sequence.h"
 #include "model/state/state_shape.h"
+#include "model/state/zeroed_floats.h"
 
 namespace pantheon::model {
 
@@ -16,8 +16,8 @@ struct StateImage {
     explicit StateImage(const StateShape& shape)
         : conv(static_cast<std::size_t>(shape.n_gdn_layers) * shape.conv_floats),
           gdn(static_cast<std::size_t>(shape.n_gdn_layers) * shape.gdn_floats) {}
-    std::vector<float> conv;  // [GDN layer][gdn_conv_dim][gdn_d_conv − 1]
-    std::vector<float> gdn;   // [GDN layer][v head][v][k]
+    ZeroedFloats conv;  // [GDN layer][gdn_conv_dim][gdn_d_conv − 1]
+    ZeroedFloats gdn;   // [GDN layer][v head][v][k]
 };
 
 struct HostCheckpoint final : Checkpoint {

@@ -55,9 +55,10 @@ class Table:
 class Streams:
     """Requests of one client whose `token` events are noted with the time of their coming."""
 
-    def __init__(self, endpoint):
+    def __init__(self, endpoint, pid):
+        """pid: of a daemon that has just been started and first has to come to rest; None: it has run before."""
         self.client = Client(endpoint)
-        status = wait_until_settled(self.client)
+        status = wait_until_settled(pid, self.client) if pid else self.client.call("status")
         self.n_vocab = status["model"]["n_vocab"]
         ids = set()
         for text in END_TEXTS:
@@ -255,7 +256,7 @@ def main():
     table, load = Table(), os.getloadavg()
 
     def ask(endpoint, daemon=None):
-        asker = Streams(endpoint)
+        asker = Streams(endpoint, daemon.process.pid if daemon else None)
         try:
             asker.first_token_s(asker.prompt(64))  # what the first request finds cold
             if "gap" in parts:

@@ -132,14 +132,14 @@ def measure_idle(pid, seconds):
     }  # fmt: skip
 
 
-def wait_until_settled(daemon, client):
+def wait_until_settled(pid, client):
     """Until the daemon is ready and no longer packs weights, which it does in the background: until it rests."""
     end = time.monotonic() + MODEL_PATIENCE_S
     rest_s, least_share = 2, 0.05
     while time.monotonic() < end:
-        before = ticks_of(daemon.process.pid)
+        before = ticks_of(pid)
         time.sleep(rest_s)
-        share = (ticks_of(daemon.process.pid) - before) / os.sysconf("SC_CLK_TCK") / rest_s
+        share = (ticks_of(pid) - before) / os.sysconf("SC_CLK_TCK") / rest_s
         status = client.call("status", timeout_s=MODEL_PATIENCE_S)
         if status["state"] == "ready" and share < least_share:
             return status
@@ -164,7 +164,7 @@ def main():
     load = os.getloadavg()
     config = f"cpu.threads = {options.threads}\nkv.format = \"f16\"\n"
     with Daemon(options.build.absolute(), options.model, config) as daemon, daemon.client() as client:
-        status = wait_until_settled(daemon, client)
+        status = wait_until_settled(daemon.process.pid, client)
         report = {"model": options.model, "threads": options.threads, "runs": options.runs, "load_before": load}
         print(f"{options.model}: {options.threads} threads, {options.runs} runs, load {load[0]:.2f}", flush=True)
         if options.idle > 0:

@@ -1,0 +1,45 @@
+#include "model/state/zeroed_floats.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+namespace pantheon::model {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+}  // namespace
+
+std::size_t ZeroedFloats::mapped_bytes() const {
+    const std::size_t n_bytes = n_ * sizeof(float);
+    return n_bytes < kHugePage ? 0 : (n_bytes + kHugePage - 1) / kHugePage * kHugePage;
+}
+
+ZeroedFloats::ZeroedFloats(std::size_t n) : n_(n) {
+    if (n == 0) return;
+    if (const std::size_t n_bytes = mapped_bytes()) {
+        void* address = ::mmap(nullptr, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (address == MAP_FAILED) throw std::bad_alloc();
+        ::madvise(address, n_bytes, MADV_HUGEPAGE);
+        data_ = static_cast<float*>(address);
+    } else {
+        data_ = static_cast<float*>(std::calloc(n, sizeof(float)));
+        if (!data_) throw std::bad_alloc();
+    }
+}
+
+ZeroedFloats::ZeroedFloats(const ZeroedFloats& other) : ZeroedFloats(other.n_) {
+    std::copy(other.begin(), other.end(), data_);
+}
+
+ZeroedFloats::~ZeroedFloats() {
+    if (const std::size_t n_bytes = mapped_bytes())
+        ::munmap(data_, n_bytes);
+    else
+        std::free(data_);
+}
+
+}  // namespace pantheon::model
