@@ -1,5 +1,5 @@
 // Whose request a cancel means where several connections use the same ids.
-#include <thread>
+#include <utility>
 
 #include "actors/client_table.h"
 #include "tests/actors/daemon_fixture.h"
@@ -35,74 +35,42 @@ TEST_F(CancelTest, AConnectionsOwnRequestOfAnIdThatItUsesAgainIsMeant) {
     }
 }
 
-/// The die has a thread of its own here: these tests wait in real time.
-class GivenUpStepTest : public DaemonTest {
-  protected:
-    void start_detached() {
-        settings.engine.is_die_detached = true;
-        launch();
-        ASSERT_TRUE(wait_for([this] { return is_ready; }));
-    }
-    template <class Condition>
-    bool wait_for(Condition condition) {
-        const auto end_of_patience = Clock::now() + std::chrono::seconds(60);
-        while (!condition() && Clock::now() < end_of_patience)
-            if (!scheduler.try_run_once()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        return condition();
-    }
-    bool is_done(const char* client) { return !events<DoneEvent>(client, RequestId("r")).empty(); }
-    void stop() {
-        caf::anon_send(root, Shutdown{});
-        EXPECT_TRUE(wait_for([this] { return is_stopped; }));
-        wiring.reset();
-        root = SupervisorActor();
-    }
-};
-
-TEST_F(GivenUpStepTest, ACancelEndsTheStepThatNobodyElseWants) {
-    start_detached();
-    control->hang_until_given_up = true;
+TEST_F(CancelTest, AStepThatNobodyElseWantsIsGivenUp) {
+    start();
+    control->during_next_step = [this] {
+        deliver("a", RequestId("x"), CancelRequest{RequestId("r")});
+        scheduler.run();  // the others go on while the die steps
+    };
     deliver("a", RequestId("r"), greedy({'a', 'b'}));
-    ASSERT_TRUE(wait_for([this] { return control->is_hanging.load(); }));
-    deliver("a", RequestId("x"), CancelRequest{RequestId("r")});
-    ASSERT_TRUE(wait_for([this] { return is_done("a"); })) << "the step went on";
-    EXPECT_EQ(events<DoneEvent>("a", RequestId("r")).at(0).finish, "cancelled");
+    run();
+    EXPECT_EQ(control->n_given_up, 1);
+    ASSERT_EQ(events<DoneEvent>("a", RequestId("r")).size(), 1U);
+    EXPECT_EQ(events<DoneEvent>("a", RequestId("r"))[0].finish, "cancelled");
     deliver("b", RequestId("r"), greedy({'c', 'd'}));
-    ASSERT_TRUE(wait_for([this] { return is_done("b"); }));
+    run();
     EXPECT_EQ(streamed("b", RequestId("r")), expected({'c', 'd'}));
-    stop();
+    EXPECT_EQ(control->n_given_up, 1);
 }
 
-TEST_F(GivenUpStepTest, AStepThatSomebodyWantsGoesOn) {
-    // The first stream waits for the second, and the step after one with both hangs.
-    std::atomic<bool> is_second_there{false};
-    control->during_each_step = [this, &is_second_there,
-                                 n = 0](std::span<const model::StepRun> runs) mutable {
-        if (runs.size() == 2 && n >= 0) {
-            control->hang_until_given_up = true;
-            n = -1;
-        }
-        if (n < 0 || ++n < 5) return;
-        for (int ms = 0; ms < 20'000 && !is_second_there; ++ms)
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    };
-    start_detached();
-    deliver("b", RequestId("r"), greedy(long_talker('b')));
-    EXPECT_TRUE(wait_for([this] { return !streamed("b", RequestId("r")).empty(); }));
+TEST_F(CancelTest, AStepThatSomebodyWantsGoesOn) {
+    start();
     deliver("a", RequestId("r"), greedy(long_talker('a')));
-    EXPECT_TRUE(wait_for([this] { return !events<AcceptedEvent>("a", RequestId("r")).empty(); }));
-    is_second_there = true;
-    EXPECT_TRUE(wait_for([this] { return control->is_hanging.load(); }));
-    deliver("a", RequestId("x"), CancelRequest{RequestId("r")});
-    EXPECT_TRUE(wait_for([this] { return !events<ResultEvent>("a", RequestId("x")).empty(); }));
-    for (int i = 0; i < 50; ++i) {
+    deliver("b", RequestId("r"), greedy(long_talker('b')));
+    run_until([&] {
+        return streamed("a", RequestId("r")).size() >= 2 && streamed("b", RequestId("r")).size() >= 2;
+    });
+    bool was_asked = false;
+    control->during_each_step = [this, &was_asked](std::span<const model::StepRun> runs) {
+        if (runs.size() != 2 || std::exchange(was_asked, true)) return;
+        deliver("a", RequestId("x"), CancelRequest{RequestId("r")});
         scheduler.run();
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    EXPECT_TRUE(control->is_hanging) << "given up although b wants it";
-    deliver("b", RequestId("x"), CancelRequest{RequestId("r")});
-    EXPECT_TRUE(wait_for([this] { return is_done("a") && is_done("b"); }));
-    stop();
+    };
+    run();
+    control->during_each_step = nullptr;
+    EXPECT_TRUE(was_asked);
+    EXPECT_EQ(control->n_given_up, 0);
+    EXPECT_EQ(events<DoneEvent>("a", RequestId("r")).at(0).finish, "cancelled");
+    EXPECT_EQ(streamed("b", RequestId("r")), expected(long_talker('b')));
 }
 
 Entry entry_of(std::uint64_t ticket, const RoutingId& client, std::uint64_t id) {

@@ -4,7 +4,6 @@
 #include <limits>
 #include <optional>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 namespace pantheon::actors {
@@ -111,19 +110,16 @@ class FakeExecutor : public model::Executor {
 
     Result<model::StepLogits> step(std::span<const model::StepRun> runs, const GiveUp& give_up) override {
         const int number = control_->n_steps++;
-        if (control_->hang_until_given_up.exchange(false)) {
-            control_->is_hanging = true;
-            for (int ms = 0; ms < 20'000 && !give_up(); ++ms)
-                std::this_thread::sleep_for(std::chrono::milliseconds(1));
-            control_->is_hanging = false;
-            return Error(Code::cancelled, "given up");
-        }
         if (control_->throw_at_step == number) {
             control_->throw_at_step = -1;
             throw std::runtime_error("injected device failure");
         }
         if (auto during = std::exchange(control_->during_next_step, nullptr)) during();
         if (control_->during_each_step) control_->during_each_step(runs);
+        if (give_up && give_up()) {
+            ++control_->n_given_up;
+            return Error(Code::cancelled, "given up");
+        }
         std::size_t n_rows = 0;
         for (const model::StepRun& run : runs) {
             if (length(run.slot) != run.pos) return Error(Code::failed_precondition, "wrong position");

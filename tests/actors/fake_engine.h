@@ -49,11 +49,10 @@ inline constexpr std::uint64_t kFakeBlockBytes = 100, kFakeQ4BlockBytes = 30;
 
 /// What tests tell the fake device to do.
 struct FakeDeviceControl {
-    std::atomic<int> n_steps{0};                   // the two of each canary included
-    std::atomic<int> throw_at_step{-1};            // the step with this number throws, once
-    std::atomic<int> nan_at_step{-1};              // the step with this number gives NaN logits
-    std::atomic<bool> hang_until_given_up{false};  // the next step, on a die with a thread of its own
-    std::atomic<bool> is_hanging{false};
+    std::atomic<int> n_steps{0};         // the two of each canary included
+    std::atomic<int> throw_at_step{-1};  // the step with this number throws, once
+    std::atomic<int> nan_at_step{-1};    // the step with this number gives NaN logits
+    int n_given_up = 0;                  // steps that nobody wanted any more
     std::atomic<bool> fail_create{false};
     std::atomic<int> n_created{0};
     enum class Nonsense { none, nan, flat, constant };  // in every row
