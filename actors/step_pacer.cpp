@@ -9,7 +9,9 @@ constexpr std::int64_t kFirstRows =
 constexpr double kTrustedGrowth = 2;  // beyond the most rows seen lately
 constexpr double kTrustedSpread = 0.02;  // of the rows' mean square: less tells nothing about a slope
 constexpr double kLeastRowShare = 0.25;  // of a step's time is its rows' fault, however flat the slope looks
-constexpr double kShortStepMs = 10;      // such a chunk nobody notices; turns would only make work
+constexpr double kAim =
+    0.8;  // of max_gap: a step of few rows takes now and then a third longer than it should
+constexpr double kShortStepMs = 10;  // such a chunk nobody notices; turns would only make work
 
 }  // namespace
 
@@ -63,7 +65,7 @@ void PrefillTurns::spend(double reading_ms, double elapsed_ms) {
 
 double PrefillTurns::step_ms(std::chrono::milliseconds max_gap) const {
     const auto gap_ms = static_cast<double>(max_gap.count());
-    return std::max(gap_ms, std::min(decode_ms_ / (1 - kShare), decode_ms_ + gap_ms));
+    return std::max(kAim * gap_ms, std::min(decode_ms_ / (1 - kShare), decode_ms_ + gap_ms));
 }
 
 ChunkLimits StepPacer::limits(std::int64_t n_decode_rows, int n_decoding,

@@ -41,8 +41,8 @@ class PrefillTurns {
     /// A step with a chunk of a prompt and nobody who decodes.
     void read_alone() { owed_ms_ = 0; }
     bool may_read() const { return owed_ms_ <= 0; }
-    /// How long a step with a chunk may take. max_gap, unless that leaves next to nothing beside the streams'
-    /// own rows: then enough for the prompt's share, at most max_gap more than without it.
+    /// How long a step with a chunk should take. Most of max_gap, unless that leaves next to nothing beside
+    /// the streams' own rows: then enough for the prompt's share, at most max_gap more than without it.
     double step_ms(std::chrono::milliseconds max_gap) const;
 
   private:

@@ -130,8 +130,8 @@ TEST(StepPacerTest, ScoreJobsHaveAPaceOfTheirOwn) {
         pacer.observe(score, 180);
     }
     for (int i = 0; i < 400; ++i) pacer.observe({1, 0, false, 1}, 50);  // what the streams are owed
-    EXPECT_NEAR(static_cast<double>(pacer.limits(0, 1, 200ms).prompt), 66, 2);
-    EXPECT_LE(pacer.limits(0, 1, 200ms).score, 8);
+    EXPECT_NEAR(static_cast<double>(pacer.limits(0, 1, 222ms).prompt), 66, 2);
+    EXPECT_LE(pacer.limits(0, 1, 222ms).score, 8);
 }
 
 TEST(StepPacerTest, StreamsThatWaitForTheirSlotsWordAreNotOvertaken) {
