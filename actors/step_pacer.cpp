@@ -9,8 +9,8 @@ constexpr std::int64_t kFirstRows =
 constexpr double kTrustedGrowth = 2;  // beyond the most rows seen lately
 constexpr double kTrustedSpread = 0.02;  // of the rows' mean square: less tells nothing about a slope
 constexpr double kLeastRowShare = 0.25;  // of a step's time is its rows' fault, however flat the slope looks
-constexpr double kAim =
-    0.9;  // of max_gap: a step of few rows takes now and then a third longer than it should
+// Of max_gap. A step of few rows may take longer than those before it: their experts are others.
+constexpr double kAim = 0.9;
 constexpr double kShortStepMs = 10;  // such a chunk nobody notices; turns would only make work
 
 }  // namespace

@@ -115,7 +115,7 @@ std::string metrics_text(const DaemonSettings& settings, const EngineSnapshot& e
 
     page.gauge("pantheon_cache_bytes", "Kept states in memory.", {{"", number(engine.cache_bytes)}});
     page.gauge("pantheon_cache_limit_bytes", "sessions.bytes.", {{"", number(engine.cache_limit_bytes)}});
-    page.gauge("pantheon_cache_disk_bytes", "Saved sessions on disk.",
+    page.gauge("pantheon_cache_disk_bytes", "Saved sessions and spilled states on disk.",
                {{"", number(engine.cache_disk_bytes)}});
     page.counter("pantheon_cache_hits_total", "Requests that resumed from a kept state.",
                  {{"", number(engine.cache_hits)}});

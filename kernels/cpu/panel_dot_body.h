@@ -44,16 +44,14 @@ inline void dot_panels_q8_0(const std::byte* panels, const PanelLayout& layout, 
             for (int p = 0; p < n_panels; ++p) w[p] = flip_signs(w[p]);
 #endif
             for (int c = 0; c < n_columns; ++c) {
-                const std::int32_t four = four_at(columns[c].q + 32 * b + 4 * g);
+                const std::int8_t* a = columns[c].q + 32 * b + 4 * g;
 #if defined(PANTHEON_ISA_AVX512)
-                Bytes in_lanes = all_ints(four);
-                asm("" : "+v"(in_lanes));  // one load for all panels
-                for (int p = 0; p < n_panels; ++p)
-                    totals[p][c] = _mm512_dpbusd_epi32(totals[p][c], w[p], in_lanes);
+                const Bytes four = broadcast_four(a);
+                for (int p = 0; p < n_panels; ++p) totals[p][c] = add_products(totals[p][c], w[p], four);
 #else
                 for (int p = 0; p < n_panels; ++p)
-                    totals[p][c] =
-                        add_ints(totals[p][c], weighed(signed_products(w[p], four), _mm256_set1_epi16(1)));
+                    totals[p][c] = add_ints(totals[p][c],
+                                            weighed(signed_products(w[p], four_at(a)), _mm256_set1_epi16(1)));
 #endif
             }
         }

@@ -89,9 +89,8 @@ struct GroupSums {
     }
     inline __attribute__((always_inline)) void add_vector(const Bytes* w, int at, Ints (*sum)[n_columns]) {
         for (int c = 0; c < n_columns; ++c) {
-            Bytes four = all_ints(four_at(a[c] + at));
-            asm("" : "+v"(four));  // one load for all panels
-            for (int p = 0; p < n_panels; ++p) sum[p][c] = _mm512_dpbusd_epi32(sum[p][c], w[p], four);
+            const Bytes four = broadcast_four(a[c] + at);
+            for (int p = 0; p < n_panels; ++p) sum[p][c] = add_products(sum[p][c], w[p], four);
         }
     }
 };

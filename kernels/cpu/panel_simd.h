@@ -105,8 +105,14 @@ inline Ints add_pair_product(Ints total, ScalePair pair, std::int32_t two_sums) 
 
 /// Sums of products before they are weighed; here they cannot overflow.
 constexpr bool kHasWideSums = true;
-inline Ints add_products(Ints sums, Bytes w, std::int32_t four) {
-    return _mm512_dpbusd_epi32(sums, w, _mm512_set1_epi32(four));
+/// Four activations in every lane, loaded once for all panels that meet them.
+inline Bytes broadcast_four(const std::int8_t* a) {
+    Bytes four = _mm512_set1_epi32(four_at(a));
+    asm("" : "+v"(four));
+    return four;
+}
+inline Ints add_products(Ints sums, Bytes w, Bytes four) {
+    return _mm512_dpbusd_epi32(sums, w, four);
 }
 inline Ints weighed(Ints sums, Ints scale) {
     return _mm512_mullo_epi32(sums, scale);
@@ -143,8 +149,6 @@ inline Floats minus_product(Floats a, Floats b, Floats c) {
 inline void store_floats(float* p, Floats v, int n) {
     _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1u), v);
 }
-/// Nothing to hold back here: there are registers enough.
-inline void keep_in_register(Ints&) {}
 
 #else
 

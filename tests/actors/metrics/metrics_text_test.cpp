@@ -83,7 +83,7 @@ pantheon_cache_bytes 11
 # HELP pantheon_cache_limit_bytes sessions.bytes.
 # TYPE pantheon_cache_limit_bytes gauge
 pantheon_cache_limit_bytes 12
-# HELP pantheon_cache_disk_bytes Saved sessions on disk.
+# HELP pantheon_cache_disk_bytes Saved sessions and spilled states on disk.
 # TYPE pantheon_cache_disk_bytes gauge
 pantheon_cache_disk_bytes 13
 # HELP pantheon_cache_hits_total Requests that resumed from a kept state.
