@@ -5,8 +5,7 @@ namespace {
 
 constexpr double kKept = 0.85;  // of the weight of what was measured before
 constexpr std::int64_t kFirstRows =
-    8;                                // nothing is measured yet: few, so that a slow die shows itself cheaply
-constexpr double kTrustedGrowth = 2;  // beyond the most rows seen lately
+    8;  // nothing is measured yet: few, so that a slow die shows itself cheaply
 constexpr double kTrustedSpread = 0.02;  // of the rows' mean square: less tells nothing about a slope
 constexpr double kLeastRowShare = 0.25;  // of a step's time is its rows' fault, however flat the slope looks
 // Of max_gap. A step of few rows may take longer than those before it: their experts are others.
@@ -41,7 +40,7 @@ std::int64_t ChunkSizer::rows(double step_ms) const {
     constexpr double kRounding = 1e-6;  // of the sums: what fits exactly fits
     const double fitting = (step_ms - per_step) / per_row + kRounding;
     const double most = std::min(static_cast<double>(kMaxChunk),
-                                 std::max(kTrustedGrowth * largest_, static_cast<double>(kFirstRows)));
+                                 std::max(growth_ * largest_, static_cast<double>(kFirstRows)));
     return static_cast<std::int64_t>(std::clamp(fitting, 1.0, most));
 }
 

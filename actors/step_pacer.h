@@ -12,10 +12,12 @@ namespace pantheon::actors {
 
 /// Rows that fit into a step of a given length at the measured pace, 1 … kMaxChunk. A step takes some time
 /// whatever it carries, since all weights are read once, and some for each row: both are fitted to what was
-/// measured last. What was never seen is not trusted far: at most twice as many rows as lately.
+/// measured last. What was never seen is not trusted far.
 inline constexpr std::int64_t kMaxChunk = 512;
 class ChunkSizer {
   public:
+    /// growth: how far what was never seen is trusted, in times of the most rows lately.
+    explicit ChunkSizer(double growth = 2) : growth_(growth) {}
     /// n_rows took elapsed_ms.
     void observe(std::int64_t n_rows, double elapsed_ms);
     std::int64_t rows(double step_ms) const;
@@ -24,6 +26,7 @@ class ChunkSizer {
     // Exponentially weighted sums over the steps: of 1, rows, ms, rows², rows × ms.
     double n_ = 0, rows_ = 0, ms_ = 0, rows_rows_ = 0, rows_ms_ = 0;
     double largest_ = 0;  // rows, forgotten as slowly
+    double growth_;
 };
 
 /// Shares the die's time between streams and the prompt that is read: the prompt gets kShare of it. What a
@@ -32,7 +35,7 @@ class ChunkSizer {
 /// alone, whatever a step takes.
 class PrefillTurns {
   public:
-    static constexpr double kShare = 0.37;
+    static constexpr double kShare = 0.4;
     /// A step without any rows of a prompt.
     void decoded(double elapsed_ms);
     /// A step with a chunk of a prompt while streams were decoding. has_decode_rows: with rows of theirs;
@@ -74,10 +77,12 @@ class StepPacer {
   private:
     struct Pace {
         ChunkSizer prompt, score;
+        explicit Pace(double growth) : prompt(growth), score(growth) {}
     };
     // What long steps alone take says little of the few rows that stand beside streams: of experts, for one,
     // each of few rows needs others.
-    Pace alone_, beside_;
+    Pace alone_{2};
+    Pace beside_{1.3};  // a stream feels a chunk that is too long, and noise makes slopes look flat
     PrefillTurns turns_;
 };
 
