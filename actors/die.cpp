@@ -64,6 +64,7 @@ void DieState::keep_in_q4_0(const KeepInQ4_0& message) {
 void DieState::release(const ReleaseSlot& message) {
     executor->release(message.slot);
     slots.erase(message.slot);
+    part_clocks.erase(message.slot);
     unrestored.erase(message.slot);
     without_memory.erase(message.slot);
 }
@@ -119,30 +120,55 @@ RunResult DieState::read_out(const PlannedRun& run, const model::StepLogits& log
     return result;
 }
 
+/// What the executor says of a run that it could not take.
+RunResult DieState::failed(SlotId slot, const Error& error) {
+    RunResult result;
+    result.slot = slot;
+    result.error = error.to_string();
+    result.is_exhausted = error.code() == Code::resource_exhausted;
+    return result;
+}
+
 /// Steps these runs together, or, when that fails, each by itself: a step that fails has changed no slot, and
 /// what is wrong with one slot must not end the others.
-void DieState::step_runs(std::uint64_t step, std::span<const PlannedRun> planned,
-                         std::vector<RunResult>& results) {
+void DieState::step_runs(std::span<const PlannedRun> planned, StepDone& done) {
     if (planned.empty()) return;
-    auto logits = executor->step(to_step_runs(planned), [&] {
-        return settings->engine.unwanted_step->load(std::memory_order_relaxed) == step;
-    });
+    auto logits = executor->step(to_step_runs(planned));
     if (logits) {
         std::int64_t row = 0;
-        for (const PlannedRun& run : planned) results.push_back(read_out(run, *logits, row));
+        for (const PlannedRun& run : planned) done.runs.push_back(read_out(run, *logits, row));
     } else if (planned.size() == 1) {
-        RunResult failed;
-        failed.slot = planned.front().slot;
-        failed.error = logits.error().to_string();
-        failed.is_exhausted = logits.error().code() == Code::resource_exhausted;
-        failed.is_unrestored = logits.error().code() == Code::cancelled;  // should anybody want it after all
-        results.push_back(std::move(failed));
+        done.runs.push_back(failed(planned.front().slot, logits.error()));
     } else {
-        for (std::size_t i = 0; i < planned.size(); ++i) step_runs(step, planned.subspan(i, 1), results);
+        for (std::size_t i = 0; i < planned.size(); ++i) step_runs(planned.subspan(i, 1), done);
     }
 }
 
-StepDone DieState::step(const StepPlan& plan, std::vector<CheckpointTaken>& taken) {
+void DieState::step_part(const PlannedRun& run, double part_ms, StepDone& done) {
+    PartClock& clock = part_clocks[run.slot];
+    clock.begin_part(Clock::now(), part_ms);
+    auto logits = executor->step_in_parts(to_step_runs({&run, 1}).front(), [&] {
+        clock.unit_done(Clock::now());
+        return clock.is_part_over();
+    });
+    if (!logits) {
+        done.runs.push_back(failed(run.slot, logits.error()));
+    } else if (*logits) {
+        clock.unit_done(Clock::now());
+        done.longest_unit_ms = clock.longest_unit_ms();
+        part_clocks.erase(run.slot);
+        std::int64_t row = 0;
+        done.runs.push_back(read_out(run, **logits, row));
+    } else {
+        done.n_rows = 0;
+        RunResult begun;
+        begun.slot = run.slot;
+        begun.is_begun = true;
+        done.runs.push_back(std::move(begun));
+    }
+}
+
+StepDone DieState::step(const StepPlan& plan) {
     const Clock::time_point start = Clock::now();
     StepDone done;
     done.step = plan.step;
@@ -152,24 +178,18 @@ StepDone DieState::step(const StepPlan& plan, std::vector<CheckpointTaken>& take
         if (slots.contains(run.slot)) {
             bound.push_back(run);
         } else {
-            RunResult failed;
-            failed.slot = run.slot;
-            failed.error = "the slot could not be bound";
-            failed.is_exhausted = without_memory.contains(run.slot);
-            failed.is_unrestored = failed.is_exhausted || unrestored.contains(run.slot);
-            done.runs.push_back(std::move(failed));
+            RunResult unbound;
+            unbound.slot = run.slot;
+            unbound.error = "the slot could not be bound";
+            unbound.is_exhausted = without_memory.contains(run.slot);
+            unbound.is_unrestored = unbound.is_exhausted || unrestored.contains(run.slot);
+            done.runs.push_back(std::move(unbound));
         }
     }
-    step_runs(plan.step, bound, done.runs);
-    for (const RunResult& result : done.runs) {
-        const auto planned = std::find_if(plan.runs.begin(), plan.runs.end(),
-                                          [&](const PlannedRun& run) { return run.slot == result.slot; });
-        if (planned->keep_as == CheckpointId()) continue;
-        if (result.error.empty() && result.is_finite) {
-            taken.push_back(keep(result.slot, planned->keep_as));
-        } else {
-            taken.push_back({planned->keep_as, false, {}});
-        }
+    if (plan.part_ms == 0) {
+        step_runs(bound, done);
+    } else {
+        for (const PlannedRun& run : bound) step_part(run, plan.part_ms, done);
     }
     done.kv_used_bytes = executor->kv_used_bytes();
     done.kv_pool_bytes = executor->kv_pool_bytes();
@@ -247,12 +267,9 @@ DieActor::behavior_type die(DieActor::stateful_pointer<DieState> self, SettingsP
         },
         [self](const TrimMemory&) { self->state.trim(); },
         [self](const StepPlan& plan) {
-            std::vector<CheckpointTaken> taken;
-            StepDone done = self->state.step(plan, taken);
-            auto scheduler = caf::actor_cast<SchedulerActor>(self->current_sender());
-            if (!scheduler) return;
-            for (CheckpointTaken& checkpoint : taken) self->send(scheduler, std::move(checkpoint));
-            self->send(scheduler, std::move(done));
+            StepDone done = self->state.step(plan);
+            if (auto scheduler = caf::actor_cast<SchedulerActor>(self->current_sender()))
+                self->send(scheduler, std::move(done));
         },
         [self, supervisor](const PackWeights&) {
             self->state.is_packing = self->state.pack();

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "actors/messages.h"
+#include "actors/part_clock.h"
 
 namespace pantheon::actors {
 
@@ -26,6 +27,7 @@ struct DieState {
     std::unordered_set<SlotId> unrestored;      // bound from a checkpoint that could not be used
     std::unordered_set<SlotId> without_memory;  // to be bound when there was none for a state
     std::unordered_map<CheckpointId, model::CheckpointPtr> checkpoints;
+    std::unordered_map<SlotId, PartClock> part_clocks;  // of runs in parts that are not done
     Clock::time_point packing_since;
     bool is_packing = false;  // a PackWeights of ours is on its way
 
@@ -35,14 +37,15 @@ struct DieState {
     CheckpointTaken keep(SlotId slot, CheckpointId checkpoint);
     void drop(const DropCheckpoints& message);
     void trim();
-    /// `taken`: what became of the states that the plan keeps.
-    StepDone step(const StepPlan& plan, std::vector<CheckpointTaken>& taken);
+    StepDone step(const StepPlan& plan);
     /// Packs some more weights; true: there is more to do.
     bool pack();
 
   private:
     Status bind_executor(const BindSlot& message);
-    void step_runs(std::uint64_t step, std::span<const PlannedRun> planned, std::vector<RunResult>& results);
+    void step_runs(std::span<const PlannedRun> planned, StepDone& done);
+    void step_part(const PlannedRun& run, double part_ms, StepDone& done);
+    static RunResult failed(SlotId slot, const Error& error);
     RunResult read_out(const PlannedRun& run, const model::StepLogits& logits, std::int64_t& row);
 };
 

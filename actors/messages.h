@@ -225,17 +225,19 @@ struct PlannedRun {
     std::vector<TokenId>
         targets;             // score: the token whose logprob row t gives; size tokens.size() or one less
     std::int32_t n_top = 0;  // score
-    CheckpointId keep_as;    // not 0: the state after the run is kept; answered with CheckpointTaken
 };
 struct StepPlan {
     std::uint64_t step = 0;
     std::vector<PlannedRun> runs;
+    /// Not 0: the only run begins or goes on in parts (model::Executor::step_in_parts), for about so long.
+    double part_ms = 0;
 };
 struct RunResult {
     SlotId slot;
     std::string error;           // not empty: this run failed, its slot's state is not to be used again
     bool is_unrestored = false;  // the slot has no sequence, or not the one of its BindSlot: bind it anew
     bool is_exhausted = false;   // no room for its KV or its state: can be repeated when there is some
+    bool is_begun = false;       // in parts, and there is more to do; nothing came out yet
     bool is_finite = true;
     TokenId token = -1;
     float logprob = 0;
@@ -260,7 +262,7 @@ struct KeepPacked {
 };
 /// scheduler → die: give unused memory back to the system.
 struct TrimMemory {};
-/// die → scheduler, before the StepDone of a step that takes it.
+/// die → scheduler.
 struct CheckpointTaken {
     CheckpointId checkpoint;
     bool is_kept = false;
@@ -269,8 +271,9 @@ struct CheckpointTaken {
 /// die → scheduler.
 struct StepDone {
     std::uint64_t step = 0;
-    std::int64_t n_rows = 0;
+    std::int64_t n_rows = 0;  // done; those of a run in parts once it is
     double elapsed_ms = 0;
+    double longest_unit_ms = 0;   // not 0: a run in parts is done; of all of it
     std::vector<RunResult> runs;  // one for each of the plan
     std::uint64_t kv_used_bytes = 0;
     std::uint64_t kv_pool_bytes = 0;
@@ -518,21 +521,21 @@ auto inspect(Inspector& f, TrimMemory&) {
 template <class Inspector>
 auto inspect(Inspector& f, PlannedRun& x) {
     return f(caf::meta::type_name("PlannedRun"), x.slot, x.kind, x.pos, x.tokens, x.sample_index, x.targets,
-             x.n_top, x.keep_as);
+             x.n_top);
 }
 template <class Inspector>
 auto inspect(Inspector& f, StepPlan& x) {
-    return f(caf::meta::type_name("StepPlan"), x.step, x.runs);
+    return f(caf::meta::type_name("StepPlan"), x.step, x.runs, x.part_ms);
 }
 template <class Inspector>
 auto inspect(Inspector& f, RunResult& x) {
-    return f(caf::meta::type_name("RunResult"), x.slot, x.error, x.is_unrestored, x.is_exhausted, x.is_finite,
-             x.token, x.logprob, x.top, x.scored, x.scored_top);
+    return f(caf::meta::type_name("RunResult"), x.slot, x.error, x.is_unrestored, x.is_exhausted, x.is_begun,
+             x.is_finite, x.token, x.logprob, x.top, x.scored, x.scored_top);
 }
 template <class Inspector>
 auto inspect(Inspector& f, StepDone& x) {
-    return f(caf::meta::type_name("StepDone"), x.step, x.n_rows, x.elapsed_ms, x.runs, x.kv_used_bytes,
-             x.kv_pool_bytes, x.repack_bytes);
+    return f(caf::meta::type_name("StepDone"), x.step, x.n_rows, x.elapsed_ms, x.longest_unit_ms, x.runs,
+             x.kv_used_bytes, x.kv_pool_bytes, x.repack_bytes);
 }
 
 }  // namespace pantheon::actors

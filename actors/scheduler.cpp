@@ -152,25 +152,36 @@ void SchedulerState::begin(std::size_t index, SlotId place, JobPtr job) {
 
 /// Sequences are started when their turn has come and not before: by then the one before them may have left
 /// a checkpoint that serves them too.
-std::vector<PlannedRows> SchedulerState::plan_rows() {
+PlannedStep SchedulerState::plan_rows() {
     while (true) {
         std::vector<SlotProgress> progress;
         for (std::size_t i = 0; i < seats.size(); ++i) {
             close_reasoning(i);
             const auto& s = seats[i];
             if (!s || s->is_ended || !s->place || s->awaited_file) continue;
-            progress.push_back({*s->place, s->job->ticket, s->job->prepared->priority, s->n_known(), s->n_fed,
-                                s->may_sample(), s->is_score(), next_mark(*s)});
+            SlotProgress& slot = progress.emplace_back();
+            slot.slot = *s->place;
+            slot.ticket = s->job->ticket;
+            // Whoever is to leave as soon as its run is done must not wait for it.
+            slot.priority =
+                s->is_park_due ? std::numeric_limits<std::int32_t>::max() : s->job->prepared->priority;
+            slot.n_known = s->n_known();
+            slot.n_fed = s->n_fed;
+            slot.may_sample = s->may_sample();
+            slot.is_score = s->is_score();
+            slot.stop = next_mark(*s);
+            slot.has_reply = !s->generated.empty();
+            slot.begun = s->begun;
         }
-        auto rows = plan_step(progress, chunk_limits(progress));
+        PlannedStep step = plan_step(progress, read_limits(progress));
         bool has_started = false;
-        for (const PlannedRows& r : rows) {
+        for (const PlannedRows& r : step.rows) {
             const std::size_t index = *find_placed(r.slot);
             if (seats[index]->is_started) continue;
             start_sequence(index);
             has_started = true;
         }
-        if (!has_started) return rows;
+        if (!has_started) return step;
     }
 }
 
@@ -179,32 +190,37 @@ int SchedulerState::n_decoding() const {
         std::count_if(seats.begin(), seats.end(), [](const auto& s) { return s && s->is_decoding(); }));
 }
 
-ChunkLimits SchedulerState::chunk_limits(std::span<const SlotProgress> progress) {
-    const auto n_rows = std::count_if(progress.begin(), progress.end(), is_decode_row);
-    ChunkLimits chunk = pacer.limits(n_rows, n_decoding(), settings->limits.max_gap);
-    chunk.prompt = std::min(chunk.prompt, orders.prefill_rows);
-    chunk.score = std::min(chunk.score, orders.prefill_rows);
-    return chunk;
+ReadLimits SchedulerState::read_limits(std::span<const SlotProgress> progress) const {
+    const auto n_rows = static_cast<int>(std::count_if(progress.begin(), progress.end(), is_decode_row));
+    ReadLimits limits = pacer.limits(n_rows, std::max(n_rows, n_decoding()), settings->limits.max_gap);
+    for (ChunkRows* rows : {&limits.beside, &limits.in_parts}) {
+        rows->prompt = std::min(rows->prompt, orders.prefill_rows);
+        rows->score = std::min(rows->score, orders.prefill_rows);
+    }
+    return limits;
 }
 
 void SchedulerState::start_step() {
     if (step_in_flight || !has_die() || is_recovering() || waits_for_room()) return;
-    const auto rows = plan_rows();
-    if (rows.empty()) return;
+    const PlannedStep planned = plan_rows();
+    if (planned.rows.empty()) return;
 
     StepPlan plan;
     plan.step = next_step++;
     step_shape = {};
     step_shape.n_decoding = n_decoding();
-    for (const PlannedRows& r : rows) {
+    step_shape.is_part = planned.part_ms > 0;
+    plan.part_ms = planned.part_ms;
+    for (PlannedRows r : planned.rows) {
         RunningSequence& sequence = *seats[*find_placed(r.slot)];
         PlannedRun run;
         run.slot = r.slot;
         run.pos = static_cast<std::int32_t>(r.begin);
         // What was scored before a die was replaced is only evaluated again.
         const bool is_rescored = sequence.is_score() && r.begin < sequence.n_scored;
-        sequence.n_planned = is_rescored ? std::min(r.end, sequence.n_scored) : r.end;
-        run.tokens = sequence.tokens(r.begin, sequence.n_planned);
+        if (is_rescored) r.end = std::min(r.end, sequence.n_scored);
+        run.tokens = sequence.tokens(r.begin, r.end);
+        sequence.planned = r;
         if (sequence.is_score() && !is_rescored) {
             run.kind = RunKind::score;
             run.targets = sequence.tokens(r.begin + 1, r.end + 1);
@@ -213,11 +229,10 @@ void SchedulerState::start_step() {
             run.kind = RunKind::sample;
             run.sample_index = sequence.generated.size();
         }
-        run.keep_as = plan_checkpoint(sequence, sequence.n_planned);
-        if (run.keep_as != CheckpointId()) sequence.last_checkpoint = run.keep_as;
         if (sequence.is_decoding()) {
             ++step_shape.n_decode_rows;
         } else {
+            step_shape.begins = !sequence.begun;
             step_shape.n_read_rows += static_cast<std::int64_t>(run.tokens.size());
             step_shape.is_score = run.kind == RunKind::score;
         }
@@ -236,7 +251,7 @@ void SchedulerState::on_step_done(const StepDone& done) {
     if (step_in_flight != done.step) return;  // of a die that has been replaced since
     step_in_flight.reset();
     const Clock::time_point now = Clock::now();
-    if (!std::exchange(is_given_up, false)) measure(done, now);  // else it says nothing of its rows
+    measure(done, now);
     kv_used_bytes = done.kv_used_bytes;
     kv_pool_bytes = done.kv_pool_bytes;
     repack_bytes = done.repack_bytes;
@@ -248,16 +263,6 @@ void SchedulerState::on_step_done(const StepDone& done) {
     convert_running();
     end_expired(now);
     dispatch();
-}
-
-/// A step whose sequences have all been cancelled need not come to its end. A prompt that is read alone is
-/// read in long steps, and its slot is wanted by others.
-void SchedulerState::give_up_step() {
-    if (!step_in_flight) return;
-    for (const auto& sequence : seats)
-        if (sequence && sequence->is_in_flight && !sequence->end_after_step) return;
-    is_given_up = true;
-    settings->engine.unwanted_step->store(*step_in_flight, std::memory_order_relaxed);
 }
 
 void SchedulerState::apply(RunResult& result, const Clock::time_point now) {
@@ -274,6 +279,11 @@ void SchedulerState::apply(RunResult& result, const Clock::time_point now) {
     }
     if (result.is_unrestored) return start_again(index);
     if (result.is_exhausted) return;  // on_exhausted()
+    if (result.is_begun) {
+        sequence.begun = sequence.planned;
+        return;
+    }
+    sequence.begun.reset();
     if (!result.error.empty()) {
         end(index, "error", Error(Code::internal, "the step failed: " + result.error));
         return;
@@ -283,7 +293,8 @@ void SchedulerState::apply(RunResult& result, const Clock::time_point now) {
         return;
     }
     const TicketId ticket = sequence.job->ticket;
-    sequence.n_fed = sequence.n_planned;
+    sequence.n_fed = sequence.planned.end;
+    keep_state(sequence);
     if (!result.scored.empty()) {
         sequence.n_scored += static_cast<std::int64_t>(result.scored.size());
         sequence.is_ended = sequence.n_scored == sequence.n_known();
@@ -321,7 +332,7 @@ void SchedulerState::accept(std::size_t index, AcceptedToken token) {
 /// Accepts the tokens that end reasoning which has used its budget. They are part of the sequence from then
 /// on: the next step evaluates them, and the draw after them has the index that follows theirs.
 void SchedulerState::close_reasoning(std::size_t index) {
-    while (seats[index] && !seats[index]->is_ended && !seats[index]->is_in_flight &&
+    while (seats[index] && !seats[index]->is_ended && !seats[index]->is_amid_run() &&
            seats[index]->may_grow()) {
         const auto forced = seats[index]->forced_token();
         if (!forced) return;
@@ -365,7 +376,6 @@ void SchedulerState::cancel(const CancelTicket& message) {
     if (sequence.is_in_flight) {
         if (!sequence.end_after_step)
             sequence.end_after_step = EndSequence{message.ticket, message.finish, message.error};
-        give_up_step();
     } else {
         end(*index, message.finish, message.error);
     }
@@ -474,6 +484,7 @@ void SchedulerState::die_replaced() {
         RunningSequence& sequence = *seats[i];
         forget_parked_state(sequence);
         sequence.is_in_flight = false;
+        sequence.begun.reset();
         sequence.is_park_due = false;
         sequence.is_started = false;
         sequence.n_fed = 0;
@@ -632,7 +643,6 @@ SchedulerActor::behavior_type scheduler(SchedulerActor::stateful_pointer<Schedul
     state.cache = PrefixCache(settings->engine.checkpoint, settings->cache.limit_bytes);
     state.kv_pool_bytes = settings->engine.kv_pool_bytes;
     state.settings = std::move(settings);
-    state.settings->engine.unwanted_step->store(0);  // steps are counted anew
     state.limit_disk();
     state.slot_limit = state.most_places();
     if (state.slot_limit < state.settings->engine.n_slots) state.slot_limit_reason = "kv.pool_bytes";

@@ -23,10 +23,12 @@ struct RunningSequence {
     JobPtr job;
     std::optional<SlotId> place;  // the die's slot that holds its state; nothing: parked
     std::vector<TokenId> generated;
-    std::int64_t n_fed = 0;      // tokens of prompt + generated evaluated on the present die
-    std::int64_t n_planned = 0;  // n_fed once the step under way is done
-    bool is_started = false;     // the present die has its state; until then another's checkpoint may serve
-    CheckpointId resumed_from;   // 0: from nothing
+    std::int64_t n_fed = 0;  // tokens of prompt + generated evaluated on the present die
+    PlannedRows planned;     // of the step under way
+    std::optional<PlannedRows>
+        begun;                  // a run in parts: the die is amid it, nothing else can be done with the state
+    bool is_started = false;    // the present die has its state; until then another's checkpoint may serve
+    CheckpointId resumed_from;  // 0: from nothing
     std::optional<std::int64_t>
         n_cached;                      // tokens of the prompt taken from a checkpoint, as told to its slot
     std::vector<std::int64_t> marks;   // where in the prompt its state is to be kept, ascending
@@ -52,7 +54,9 @@ struct RunningSequence {
     int n_waiting_ticks = 0;         // that its place has waited for its client
     int n_ticks_without_credit = 0;  // placed or parked
     bool is_in_flight = false;       // rows of it are in the step under way
-    bool is_ended = false;           // its slot has been told the last token or to end; waiting for SlotFreed
+    /// Its state on the die is not that of n_fed tokens.
+    bool is_amid_run() const { return is_in_flight || begun; }
+    bool is_ended = false;  // its slot has been told the last token or to end; waiting for SlotFreed
     std::optional<EndSequence> end_after_step;  // cancelled while in flight
 
     bool is_score() const { return job->prepared->kind == Prepared::Kind::score; }
@@ -95,7 +99,6 @@ struct SchedulerState {
     int n_exhausted_alone = 0;  // steps for which there was none with one sequence alone, since a token
     int n_hold_ticks = 0;       // as long as nobody gets a place
     WiringPtr wiring;
-    bool is_given_up = false;  // the step in flight: nobody waits for it
     StepPacer pacer;
     PrefixCache cache;  // of the checkpoints on the die
     DiskIndex disk;     // of the checkpoints that the store has in files
@@ -160,10 +163,9 @@ struct SchedulerState {
     void dispatch();  // places are given, then the next step starts
     void begin(std::size_t index, SlotId place, JobPtr job);
     void start_step();
-    std::vector<PlannedRows> plan_rows();
-    ChunkLimits chunk_limits(std::span<const SlotProgress> progress);
+    PlannedStep plan_rows();
+    ReadLimits read_limits(std::span<const SlotProgress> progress) const;
     int n_decoding() const;
-    void give_up_step();
     void apply(RunResult& result, const Clock::time_point now);
     void accept(std::size_t index, AcceptedToken token);
     void close_reasoning(std::size_t index);
@@ -186,6 +188,7 @@ struct SchedulerState {
     void park(std::size_t index);
     void update_gap_clock(RunningSequence& sequence);
     void park_after_step();
+    bool may_park(const RunningSequence& sequence) const;
     void resume(std::size_t index, SlotId place);
     void forget_parked_state(RunningSequence& sequence);
     void count_waiting_ticks();
@@ -209,7 +212,7 @@ struct SchedulerState {
     void start_again(std::size_t index);
     std::int64_t next_mark(const RunningSequence& sequence) const;
     bool is_keepable(std::int64_t n_tokens) const;
-    CheckpointId plan_checkpoint(const RunningSequence& sequence, std::int64_t end);
+    void keep_state(RunningSequence& sequence);
     void keep_final_state(std::size_t index);
     bool uses_cache(const RunningSequence& sequence) const;
     void send_drops();

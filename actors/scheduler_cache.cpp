@@ -70,6 +70,7 @@ void SchedulerState::start_again(std::size_t index) {
         sequence.n_cached.reset();
     }
     sequence.is_started = false;
+    sequence.begun.reset();
     sequence.n_fed = 0;
 }
 
@@ -87,15 +88,21 @@ bool SchedulerState::is_keepable(std::int64_t n_tokens) const {
     return !settings->limits.slides || n_tokens <= settings->limits.n_ctx;
 }
 
-/// Whether the state after the sequence's first `end` tokens is to be kept, and as what; 0: it is not.
-CheckpointId SchedulerState::plan_checkpoint(const RunningSequence& sequence, std::int64_t end) {
-    if (!uses_cache(sequence) || !is_keepable(end)) return {};
+/// Keeps the state that the sequence has reached, if it is one to be kept: before its next step changes it.
+void SchedulerState::keep_state(RunningSequence& sequence) {
+    const std::int64_t end = sequence.n_fed;
+    if (!uses_cache(sequence) || !is_keepable(end) || !sequence.place || !has_die()) return;
     const bool is_mark = std::binary_search(sequence.marks.begin(), sequence.marks.end(), end);
     const bool is_reply = end > static_cast<std::int64_t>(sequence.job->prepared->prompt.size());
     const std::int64_t every = settings->cache.every;
-    if (!is_mark && !(is_reply && every > 0 && end % every == 0)) return {};
-    return cache.add(space_of(*sequence.job), sequence.tokens(0, end), sequence.last_checkpoint)
-        .value_or(CheckpointId());
+    if (!is_mark && !(is_reply && every > 0 && end % every == 0)) return;
+    const auto checkpoint =
+        cache.add(space_of(*sequence.job), sequence.tokens(0, end), sequence.last_checkpoint);
+    if (checkpoint) {
+        sequence.last_checkpoint = *checkpoint;
+        self->send(wiring->die, KeepState{*sequence.place, *checkpoint});
+    }
+    send_drops();
 }
 
 /// The state in which a reply ended, which costs no copy since the slot goes on without it. Tokens that were
@@ -103,7 +110,8 @@ CheckpointId SchedulerState::plan_checkpoint(const RunningSequence& sequence, st
 void SchedulerState::keep_final_state(std::size_t index) {
     RunningSequence& sequence = *seats[index];
     if (sequence.is_final_state_kept || sequence.is_cut_off || !uses_cache(sequence)) return;
-    if (!has_die() || !sequence.place || !sequence.is_started || sequence.is_in_flight || sequence.n_fed == 0)
+    if (!has_die() || !sequence.place || !sequence.is_started || sequence.is_amid_run() ||
+        sequence.n_fed == 0)
         return;
     if (!is_keepable(sequence.n_fed)) return;
     sequence.is_final_state_kept = true;

@@ -100,7 +100,8 @@ void SchedulerState::keep_in_q4_0(std::size_t index) {
 void SchedulerState::convert_running() {
     if (!orders.converts_to_q4_0 || !settings->engine.in_q4_0) return;
     for (std::size_t i = 0; i < seats.size(); ++i) {
-        if (!seats[i] || !seats[i]->place || seats[i]->is_park_due) continue;
+        // Amid a run KV cannot be rewritten; once it is done this is asked again.
+        if (!seats[i] || !seats[i]->place || seats[i]->is_park_due || seats[i]->is_amid_run()) continue;
         const std::int64_t n = seats[i]->n_known();
         if (settings->engine.in_q4_0->kv_bytes(n) < settings->engine.checkpoint.kv_bytes(n)) keep_in_q4_0(i);
     }

@@ -71,10 +71,10 @@ void SchedulerState::give_places() {
             case PlaceMove::Kind::none:
                 return;
             case PlaceMove::Kind::park:
-                if (seats[index]->is_in_flight) {
-                    seats[index]->is_park_due = true;
-                } else {
+                if (may_park(*seats[index])) {
                     park(index);
+                } else {
+                    seats[index]->is_park_due = true;
                 }
                 break;
             case PlaceMove::Kind::resume:
@@ -93,8 +93,8 @@ void SchedulerState::give_places() {
 void SchedulerState::park(std::size_t index) {
     RunningSequence& sequence = *seats[index];
     sequence.n_waiting_ticks = 0;
-    if (sequence.is_started && sequence.n_fed > 0 && has_die() && is_keepable(sequence.n_fed) &&
-        cache.reserve(sequence.n_fed)) {
+    if (sequence.is_started && !sequence.begun && sequence.n_fed > 0 && has_die() &&
+        is_keepable(sequence.n_fed) && cache.reserve(sequence.n_fed)) {
         send_drops();
         sequence.is_room_reserved = true;
         sequence.n_reserved = sequence.n_fed;
@@ -105,6 +105,7 @@ void SchedulerState::park(std::size_t index) {
     }
     if (sequence.is_started && has_die()) self->send(wiring->die, ReleaseSlot{*sequence.place});
     sequence.is_started = false;
+    sequence.begun.reset();
     sequence.place.reset();
     update_gap_clock(sequence);
     ++n_ever_parked;
@@ -112,10 +113,16 @@ void SchedulerState::park(std::size_t index) {
     self->send(wiring->slots[index], SequenceParked{sequence.job->ticket});
 }
 
+/// Amid a run in parts there is no state to keep, so that its end is awaited, unless the others need the room
+/// now.
+bool SchedulerState::may_park(const RunningSequence& sequence) const {
+    return !sequence.is_in_flight && (!sequence.begun || kv_ceiling);
+}
+
 /// Those that were to be parked while a step with rows of them was under way.
 void SchedulerState::park_after_step() {
     for (std::size_t i = 0; i < seats.size(); ++i) {
-        if (!seats[i] || seats[i]->is_in_flight || !std::exchange(seats[i]->is_park_due, false)) continue;
+        if (!seats[i] || !may_park(*seats[i]) || !std::exchange(seats[i]->is_park_due, false)) continue;
         if (!seats[i]->is_ended) park(i);
     }
 }

@@ -2,7 +2,6 @@
 // snapshot never changes; a reload makes a new one, which the supervisor hands round.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -76,10 +75,6 @@ struct MemorySettings {
     std::shared_ptr<ReadingSource> source;  // null: nothing is read, the ladder stays where it is
 };
 
-/// The step that nobody waits for any more: the scheduler names it and the die gives it up soon. Beside the
-/// messages, since a die reads none while it steps. 0: there is none.
-using UnwantedStep = std::atomic<std::uint64_t>;
-
 struct EngineSettings {
     std::string name = "main";
     std::string die_id = "cpu";  // as the configuration spells it
@@ -98,7 +93,6 @@ struct EngineSettings {
     std::optional<model::CheckpointSizes> in_q4_0;        // with KV in q4_0; nothing: that is kv.format
     std::shared_ptr<const model::CheckpointCodec> codec;  // how one is saved; null: it cannot be
     bool is_die_detached = true;                          // false under the test scheduler
-    std::shared_ptr<UnwantedStep> unwanted_step = std::make_shared<UnwantedStep>(0);
     /// Makes the die's executor on the die's own thread; called again when a die is replaced.
     std::function<Result<std::unique_ptr<model::Executor>>()> make_executor;
 };

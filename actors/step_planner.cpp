@@ -11,7 +11,8 @@ std::int64_t feedable_end(const SlotProgress& s) {
 }
 
 bool precedes(const SlotProgress& a, const SlotProgress& b) {
-    return a.priority != b.priority ? a.priority > b.priority : a.ticket < b.ticket;
+    if (a.priority != b.priority) return a.priority > b.priority;
+    return a.has_reply != b.has_reply ? a.has_reply : a.ticket < b.ticket;
 }
 
 }  // namespace
@@ -20,24 +21,30 @@ bool is_decode_row(const SlotProgress& slot) {
     return slot.may_sample && !slot.is_score && slot.n_known - slot.n_fed == 1;
 }
 
-std::vector<PlannedRows> plan_step(std::span<const SlotProgress> slots, const ChunkLimits& chunk) {
-    std::vector<PlannedRows> plan;
-    const SlotProgress* prefill = nullptr;
+PlannedStep plan_step(std::span<const SlotProgress> slots, const ReadLimits& limits) {
+    PlannedStep step;
+    const SlotProgress* reader = nullptr;
     for (const SlotProgress& s : slots) {
-        const std::int64_t n_pending = feedable_end(s) - s.n_fed;
-        if (n_pending <= 0) continue;
-        if (is_decode_row(s)) {
-            plan.push_back({s.slot, s.n_fed, s.n_fed + 1, true});
-        } else if ((s.is_score ? chunk.score : chunk.prompt) > 0 && (!prefill || precedes(s, *prefill))) {
-            prefill = &s;
+        if (!s.begun && feedable_end(s) <= s.n_fed) continue;
+        if (!s.begun && is_decode_row(s)) {
+            step.rows.push_back({s.slot, s.n_fed, s.n_fed + 1, true});
+        } else if ((limits.beside.of(s) > 0 || limits.in_parts.of(s) > 0) &&
+                   (!reader || precedes(s, *reader))) {
+            reader = &s;
         }
     }
-    if (prefill) {
-        const std::int64_t n_rows = prefill->is_score ? chunk.score : chunk.prompt;
-        const std::int64_t end = std::min({feedable_end(*prefill), prefill->n_fed + n_rows, prefill->stop});
-        plan.push_back({prefill->slot, prefill->n_fed, end, end == prefill->n_known && !prefill->is_score});
-    }
-    return plan;
+    if (!reader) return step;
+    if (reader->begun) return {{*reader->begun}, limits.part_ms};
+    const std::int64_t end = std::min(feedable_end(*reader), reader->stop);
+    const std::int64_t n_beside = limits.beside.of(*reader);
+    const auto rows_to = [&](std::int64_t n_rows) {
+        const std::int64_t last = std::min(end, reader->n_fed + n_rows);
+        return PlannedRows{reader->slot, reader->n_fed, last, last == reader->n_known && !reader->is_score};
+    };
+    if (end - reader->n_fed > n_beside && n_beside < kWorthBeside)
+        return {{rows_to(limits.in_parts.of(*reader))}, limits.part_ms};
+    step.rows.push_back(rows_to(n_beside));
+    return step;
 }
 
 }  // namespace pantheon::actors

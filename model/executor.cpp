@@ -1,5 +1,6 @@
 #include "model/executor.h"
 
+#include <map>
 #include <new>
 #include <optional>
 #include <string>
@@ -26,6 +27,11 @@ KvSettings in_q4_0(KvSettings kv) {
     return kv;
 }
 
+Error amid_a_run(SlotId slot) {
+    return {Code::failed_precondition,
+            "slot " + std::to_string(slot.value) + " is amid a run that is taken in parts"};
+}
+
 /// All layers on the host, in one thread team.
 class HostExecutor final : public Executor {
   public:
@@ -41,19 +47,47 @@ class HostExecutor final : public Executor {
 
     using Executor::bind;
     Status bind(SlotId slot, SequenceKv kv) override { return slots_.bind(slot, kv == SequenceKv::q4_0); }
-    Status convert_to_q4_0(SlotId slot) override { return slots_.convert(slot); }
+    Status convert_to_q4_0(SlotId slot) override {
+        if (begun_.contains(slot)) return amid_a_run(slot);
+        return slots_.convert(slot);
+    }
     Status restore(SlotId slot, const Checkpoint& from) override { return slots_.restore(slot, from); }
-    Result<CheckpointPtr> snapshot(SlotId slot) override { return slots_.snapshot(slot); }
-    void release(SlotId slot) override { slots_.release(slot); }
+    Result<CheckpointPtr> snapshot(SlotId slot) override {
+        if (begun_.contains(slot)) return amid_a_run(slot);
+        return slots_.snapshot(slot);
+    }
+    void release(SlotId slot) override {
+        begun_.erase(slot);
+        slots_.release(slot);
+    }
     std::int32_t length(SlotId slot) const override { return slots_.length(slot); }
 
-    Result<StepLogits> step(std::span<const StepRun> runs, const GiveUp& give_up) override {
+    Result<StepLogits> step(std::span<const StepRun> runs) override {
+        for (const StepRun& run : runs)
+            if (begun_.contains(run.slot)) return amid_a_run(run.slot);
         auto batch = plan_step(runs, slots_, weights_->n_vocab());
         if (!batch) return std::move(batch).error();
-        if (Status ok = forward_.prepare(*batch); !ok) return std::move(ok).error();
-        const auto logits = forward_.run(*batch, give_up);
-        if (!logits) return Error(Code::cancelled, "the step was given up");
-        return *logits;
+        if (Status ok = forward_.begin(*std::move(batch), whole_); !ok) return std::move(ok).error();
+        return *forward_.run(whole_, {});
+    }
+
+    Result<std::optional<StepLogits>> step_in_parts(const StepRun& run, const Pause& pause) override {
+        auto batch = plan_step({&run, 1}, slots_, weights_->n_vocab());
+        if (!batch) return std::move(batch).error();
+        auto begun = begun_.find(run.slot);
+        if (begun == begun_.end()) {
+            Pass pass;
+            if (Status ok = forward_.begin(*std::move(batch), pass); !ok) return std::move(ok).error();
+            begun = begun_.emplace(run.slot, std::move(pass)).first;
+        } else if (!(begun->second.batch == *batch)) {
+            return Error(Code::failed_precondition,
+                         "slot " + std::to_string(run.slot.value) + ": another run has begun");
+        } else if (Status ok = forward_.prepare(begun->second); !ok) {
+            return std::move(ok).error();
+        }
+        const auto logits = forward_.run(begun->second, pause);
+        if (logits) begun_.erase(begun);
+        return logits;
     }
 
     void begin_repack(Repack repack) override {
@@ -69,7 +103,10 @@ class HostExecutor final : public Executor {
         return packed_ ? packed_->pack_some(budget) : false;
     }
     std::uint64_t repack_bytes() const override { return packed_ ? packed_->n_bytes() : 0; }
-    void release_scratch() override { forward_.release_scratch(); }
+    void release_scratch() override {
+        forward_.release_scratch();
+        whole_ = {};
+    }
 
     std::uint64_t kv_used_bytes() const override { return slots_.kv_used_bytes(); }
     std::uint64_t kv_pool_bytes() const override { return slots_.kv_pool_bytes(); }
@@ -82,6 +119,8 @@ class HostExecutor final : public Executor {
     kernels::Exec exec_;
     SlotStore slots_;
     Forward forward_;
+    Pass whole_;                    // kept for its memory
+    std::map<SlotId, Pass> begun_;  // in parts
 };
 
 Status check_range(const char* name, int value, int max, int min = 1) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -120,8 +121,8 @@ std::shared_ptr<const CheckpointCodec> checkpoint_codec(const Weights& weights, 
 
 class Executor {
   public:
-    /// Asked between the layers of a step; true: nobody wants its results any more.
-    using GiveUp = std::function<bool()>;
+    /// Asked between two units of a run (the mixer of a layer, its experts); true: the rest can wait.
+    using Pause = std::function<bool()>;
 
     static Result<std::unique_ptr<Executor>> create(std::shared_ptr<const Weights> weights,
                                                     const ExecutorConfig& config);
@@ -134,10 +135,12 @@ class Executor {
     /// is kept as the checkpoint has it.
     virtual Status restore(SlotId slot, const Checkpoint& from) = 0;
     /// What the slot's sequence is after its last step. Copies nothing; the sequence's next step does, as far
-    /// as it writes to what the checkpoint keeps. failed_precondition: it has slid past n_ctx.
+    /// as it writes to what the checkpoint keeps. failed_precondition: it has slid past n_ctx, or is amid a
+    /// run in parts.
     virtual Result<CheckpointPtr> snapshot(SlotId slot) = 0;
     /// Rewrites the KV of the slot's sequence as SequenceKv::q4_0 keeps it; its later rows are kept so too.
-    /// From here on its logits are others than without. resource_exhausted: no memory, nothing has changed.
+    /// From here on its logits are others than without. resource_exhausted: no memory; failed_precondition:
+    /// it is amid a run in parts; nothing has changed.
     virtual Status convert_to_q4_0(SlotId slot) = 0;
     /// Ends the slot's sequence and frees what it held. Harmless when it is not bound.
     virtual void release(SlotId slot) = 0;
@@ -146,10 +149,13 @@ class Executor {
 
     /// One pass over the weights for all runs. At most one run a slot. On an error no slot has changed
     /// (invalid_argument, failed_precondition: the plan was wrong; resource_exhausted: no memory, or the KV
-    /// pool is used up, and the same step can succeed once other slots have been released) but for cancelled:
-    /// the step was given up, and its slots hold nothing of use and have to be released.
-    virtual Result<StepLogits> step(std::span<const StepRun> runs, const GiveUp& give_up) = 0;
-    Result<StepLogits> step(std::span<const StepRun> runs) { return step(runs, {}); }
+    /// pool is used up, and the same step can succeed once other slots have been released).
+    virtual Result<StepLogits> step(std::span<const StepRun> runs) = 0;
+    /// A run of one slot in parts, between which other slots may step: begins it, or goes on with the one
+    /// that has begun, which must be the same, for at least one unit and until `pause` says so. Nothing: it
+    /// is not done. Till it is, the slot keeps its length and can only go on or be released. Errors as those
+    /// of step(): nothing has changed, a run that has begun can go on. The logits do not depend on the parts.
+    virtual Result<std::optional<StepLogits>> step_in_parts(const StepRun& run, const Pause& pause) = 0;
 
     /// Drops the packed copies and begins to make those of another choice. pack_some() makes them between two
     /// steps, for about `budget`, and says whether there is more to do. resource_exhausted: no memory; what
@@ -159,7 +165,8 @@ class Executor {
     /// Both at once.
     Status repack(Repack repack);
     virtual std::uint64_t repack_bytes() const { return 0; }  // held now
-    /// Frees what only steps need, between two of them; the logits of the last one are gone.
+    /// Frees what only steps need, between two of them; the logits of the last one are gone, runs in parts
+    /// are not.
     virtual void release_scratch() {}
 
     virtual std::uint64_t kv_used_bytes() const = 0;

@@ -18,6 +18,7 @@ struct StepBatch {
         int first_row = 0;
         int n_rows = 0;
         std::int32_t pos = 0;  // of its first row
+        bool operator==(const Run&) const = default;
     };
     std::vector<Run> runs;
     std::vector<TokenId> tokens;            // [n_rows]
@@ -25,6 +26,7 @@ struct StepBatch {
     std::vector<std::int32_t> wanted_rows;  // ascending
 
     int n_rows() const { return static_cast<int>(tokens.size()); }
+    bool operator==(const StepBatch&) const = default;
 };
 
 /// Checks runs against the slots and the vocabulary. invalid_argument or failed_precondition: the plan is

@@ -28,6 +28,10 @@ void keep_rows(float* x, std::span<const std::int32_t> rows, std::int64_t width)
             std::copy_n(x + rows[i] * width, width, x + static_cast<std::int64_t>(i) * width);
 }
 
+Error no_memory_for(const StepBatch& batch) {
+    return {Code::resource_exhausted, "no memory for a step of " + std::to_string(batch.n_rows()) + " rows"};
+}
+
 kernels::KvRowType row_type(KvFormat format) {
     switch (format) {
         case KvFormat::f32:
@@ -68,77 +72,113 @@ Forward::Forward(std::shared_ptr<const Weights> weights, const Ops& ops, SlotSto
     if (profile_) exec_.team().set_meter(&profile_->meter);
 }
 
-Status Forward::prepare(const StepBatch& batch) {
+Status Forward::begin(StepBatch batch, Pass& pass) {
+    const std::size_t n_floats = batch.tokens.size() * static_cast<std::size_t>(weights_->config().n_embd);
     try {
-        exec_.reserve_scratch(scratch_bytes(*weights_, slots_.n_ctx()));
-        work_.reserve(weights_->config(), batch.tokens.size(), batch.wanted_rows.size(),
-                      static_cast<std::size_t>(weights_->n_vocab()));
+        if (pass.x.size() < n_floats) pass.x.resize(n_floats);
     } catch (const std::bad_alloc&) {
-        return Error(Code::resource_exhausted,
-                     "no memory for a step of " + std::to_string(batch.n_rows()) + " rows");
+        return no_memory_for(batch);
     } catch (const std::length_error&) {
-        return Error(Code::resource_exhausted,
-                     "no memory for a step of " + std::to_string(batch.n_rows()) + " rows");
+        return no_memory_for(batch);
     }
-    for (const StepBatch::Run& run : batch.runs)
+    pass.batch = std::move(batch);
+    pass.n_units = pass.n_gdn = pass.n_attention = 0;
+    if (Status ok = prepare(pass); !ok) return ok;
+    for (const StepBatch::Run& run : pass.batch.runs)
         if (Status ok = slots_.reserve(run.slot, run.n_rows); !ok) return ok;
     return {};
 }
 
-std::optional<StepLogits> Forward::run(const StepBatch& batch, const Executor::GiveUp& give_up) {
+Status Forward::prepare(const Pass& pass) {
+    try {
+        exec_.reserve_scratch(scratch_bytes(*weights_, slots_.n_ctx()));
+        work_.reserve(weights_->config(), pass.batch.tokens.size(), pass.batch.wanted_rows.size(),
+                      static_cast<std::size_t>(weights_->n_vocab()));
+    } catch (const std::bad_alloc&) {
+        return no_memory_for(pass.batch);
+    } catch (const std::length_error&) {
+        return no_memory_for(pass.batch);
+    }
+    return {};
+}
+
+void Forward::normalise(const Pass& pass, std::span<const float> weight, int n_rows) {
     const ModelConfig& config = weights_->config();
-    StepContext step{config, ops_, exec_, slots_, batch, work_, probe_, profile_};
-    const std::int64_t n_embd = config.n_embd;
-    const int n_wanted = static_cast<int>(batch.wanted_rows.size());
-    float* x = work_.x.data();
-    float* h = work_.h.data();
+    ops_.rms_norm(exec_, pass.x.data(), config.n_embd, weight.data(), work_.h.data(), n_rows, config.n_embd,
+                  config.rms_eps);
+}
 
-    int n_rows = batch.n_rows();
-    {
+void Forward::run_mixer(StepContext& step, Pass& pass) {
+    const ModelConfig& config = weights_->config();
+    const int i = pass.n_units / 2;
+    const LayerWeights& layer = weights_->layer(i);
+    const int n_rows = pass.batch.n_rows();
+    if (i == 0) {
         const PhaseTimer timer(profile_, Phase::embedding);
-        ops_.embed_rows(exec_, weights_->token_embd(), batch.tokens.data(), x, n_rows);
-    }
-    const auto normalise = [&](Phase phase, std::span<const float> weight) {
-        const PhaseTimer timer(profile_, phase);
-        ops_.rms_norm(exec_, x, n_embd, weight.data(), h, n_rows, config.n_embd, config.rms_eps);
-    };
-    int n_attention = 0;
-    int n_gdn = 0;
-    for (int i = 0; i < config.n_layer; ++i) {
-        if (give_up && give_up()) return std::nullopt;
-        const LayerWeights& layer = weights_->layer(i);
-        normalise(Phase::mixer_norm, layer.mixer_norm);
-        kernels::ActivationRows mixer_in(h, n_embd, n_rows, work_.input_storage.data());
-        if (layer.kind == MixerKind::attention) {
-            const PhaseTimer timer(profile_, Phase::attention);
-            run_attention(step, layer.attention, n_attention++, mixer_in, x);
-        } else {
-            run_gdn(step, layer.gdn, n_gdn++, mixer_in, x);
-        }
-
-        // Every token has passed the last mixer; from here on only rows that want logits matter.
-        if (i == config.n_layer - 1) {
-            keep_rows(x, batch.wanted_rows, n_embd);
-            n_rows = n_wanted;
-        }
-        normalise(Phase::moe_norm, layer.moe_norm);
-        kernels::ActivationRows moe_in(h, n_embd, n_rows, work_.input_storage.data());
-        run_moe(step, layer.moe, i, moe_in, x);
-        if (probe_) probe_->after_block(i, {x, static_cast<std::size_t>(n_rows * n_embd)});
+        ops_.embed_rows(exec_, weights_->token_embd(), pass.batch.tokens.data(), pass.x.data(), n_rows);
     }
     {
-        const PhaseTimer timer(profile_, Phase::head);
-        ops_.rms_norm(exec_, x, n_embd, weights_->output_norm().data(), h, n_rows, config.n_embd,
-                      config.rms_eps);
-        if (probe_) probe_->post_norm({h, static_cast<std::size_t>(n_rows * n_embd)});
-        kernels::ActivationRows head_in(h, n_embd, n_rows, work_.input_storage.data());
-        ops_.linear(exec_, weights_->head(), head_in, work_.logits.data());
-        ops_.tile_maxima(exec_, work_.logits.data(), n_wanted, weights_->n_vocab(), work_.tile_maxima.data());
+        const PhaseTimer timer(profile_, Phase::mixer_norm);
+        normalise(pass, layer.mixer_norm, n_rows);
     }
-    if (profile_) ++profile_->n_steps;
+    kernels::ActivationRows input(work_.h.data(), config.n_embd, n_rows, work_.input_storage.data());
+    if (layer.kind == MixerKind::attention) {
+        const PhaseTimer timer(profile_, Phase::attention);
+        run_attention(step, layer.attention, pass.n_attention++, input, pass.x.data());
+    } else {
+        run_gdn(step, layer.gdn, pass.n_gdn++, input, pass.x.data());
+    }
+    // Every token has passed the last mixer; from here on only rows that want logits matter.
+    if (i == config.n_layer - 1) keep_rows(pass.x.data(), pass.batch.wanted_rows, config.n_embd);
+}
 
-    for (const StepBatch::Run& run : batch.runs) slots_.commit(run.slot, run.n_rows);
-    return StepLogits{n_wanted, weights_->n_vocab(), work_.logits.data(), work_.tile_maxima.data()};
+void Forward::run_experts(StepContext& step, Pass& pass) {
+    const ModelConfig& config = weights_->config();
+    const int i = pass.n_units / 2;
+    const LayerWeights& layer = weights_->layer(i);
+    const int n_rows =
+        i == config.n_layer - 1 ? static_cast<int>(pass.batch.wanted_rows.size()) : pass.batch.n_rows();
+    {
+        const PhaseTimer timer(profile_, Phase::moe_norm);
+        normalise(pass, layer.moe_norm, n_rows);
+    }
+    kernels::ActivationRows input(work_.h.data(), config.n_embd, n_rows, work_.input_storage.data());
+    run_moe(step, layer.moe, i, input, pass.x.data());
+    if (probe_)
+        probe_->after_block(
+            i, {pass.x.data(), static_cast<std::size_t>(n_rows) * static_cast<std::size_t>(config.n_embd)});
+}
+
+StepLogits Forward::run_head(StepContext& step, Pass& pass) {
+    const ModelConfig& config = weights_->config();
+    const int n_wanted = static_cast<int>(step.batch.wanted_rows.size());
+    const PhaseTimer timer(profile_, Phase::head);
+    normalise(pass, weights_->output_norm(), n_wanted);
+    float* h = work_.h.data();
+    if (probe_)
+        probe_->post_norm({h, static_cast<std::size_t>(n_wanted) * static_cast<std::size_t>(config.n_embd)});
+    kernels::ActivationRows input(h, config.n_embd, n_wanted, work_.input_storage.data());
+    ops_.linear(exec_, weights_->head(), input, work_.logits.data());
+    ops_.tile_maxima(exec_, work_.logits.data(), n_wanted, weights_->n_vocab(), work_.tile_maxima.data());
+    return {n_wanted, weights_->n_vocab(), work_.logits.data(), work_.tile_maxima.data()};
+}
+
+std::optional<StepLogits> Forward::run(Pass& pass, const Executor::Pause& pause) {
+    StepContext step{weights_->config(), ops_, exec_, slots_, pass.batch, work_, probe_, profile_};
+    const int n_layer_units = 2 * weights_->config().n_layer;
+    while (pass.n_units < n_layer_units) {
+        if (pass.n_units % 2 == 0) {
+            run_mixer(step, pass);
+        } else {
+            run_experts(step, pass);
+        }
+        ++pass.n_units;
+        if (pause && pause()) return std::nullopt;
+    }
+    const StepLogits logits = run_head(step, pass);
+    if (profile_) ++profile_->n_steps;
+    for (const StepBatch::Run& run : pass.batch.runs) slots_.commit(run.slot, run.n_rows);
+    return logits;
 }
 
 }  // namespace pantheon::model

@@ -19,6 +19,16 @@ namespace pantheon::model {
 /// The state that a sequence of this model has.
 StateShape state_shape(const ModelConfig& config, const KvSettings& kv);
 
+/// One pass over the weights as far as it has come. It goes on in units: the mixer of a layer, the experts of
+/// a layer, at the end the head; between two of them all that it needs is here and in the states of its
+/// slots.
+struct Pass {
+    StepBatch batch;
+    std::vector<float> x;            // f32 [rows, n_embd]: the residual stream
+    int n_units = 0;                 // done
+    int n_gdn = 0, n_attention = 0;  // layers of each kind whose mixers are done
+};
+
 class Forward {
   public:
     /// slots and exec must outlive this object.
@@ -31,13 +41,22 @@ class Forward {
     /// Frees the working memory; the next prepare() takes what it needs.
     void release_scratch() { work_ = Workspace(); }
 
-    /// Takes the memory that the step needs, KV pages included. resource_exhausted: no slot has changed.
-    Status prepare(const StepBatch& batch);
-    /// Runs a prepared batch and advances its slots. Cannot fail. The logits are valid until the next
-    /// prepare(). Nothing: it was given up between two layers; its slots may only be released.
-    std::optional<StepLogits> run(const StepBatch& batch, const Executor::GiveUp& give_up);
+    /// Takes the memory that a pass keeps, KV pages included, and makes `pass` its beginning.
+    /// resource_exhausted: no slot has changed.
+    Status begin(StepBatch batch, Pass& pass);
+    /// Takes the working memory for run(), which others may have used meanwhile. resource_exhausted: the pass
+    /// is what it was.
+    Status prepare(const Pass& pass);
+    /// Runs a prepared pass, to its end or, after at least one unit, until `pause` says so. Cannot fail. At
+    /// the end its slots have advanced and there are logits, valid until the next prepare().
+    std::optional<StepLogits> run(Pass& pass, const Executor::Pause& pause);
 
   private:
+    void run_mixer(StepContext& step, Pass& pass);
+    void run_experts(StepContext& step, Pass& pass);
+    StepLogits run_head(StepContext& step, Pass& pass);
+    void normalise(const Pass& pass, std::span<const float> weight, int n_rows);
+
     std::shared_ptr<const Weights> weights_;
     const Ops& ops_;
     SlotStore& slots_;

@@ -1,6 +1,7 @@
 #include "model/qwen35moe/step_context.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace pantheon::model {
 namespace {
@@ -14,10 +15,12 @@ void grow(std::vector<T>& buffer, std::size_t n) {
 
 void Workspace::reserve(const ModelConfig& config, std::size_t n_rows, std::size_t n_wanted,
                         std::size_t n_vocab) {
+    // Steps of ever more rows would allocate, and touch, everything anew each time.
+    constexpr std::size_t kLargeStep = 64;
+    if (n_rows > kLargeStep) n_rows = std::bit_ceil(n_rows);
     const auto rows_of = [&](std::vector<float>& buffer, int width) {
         grow(buffer, n_rows * static_cast<std::size_t>(width));
     };
-    rows_of(x, config.n_embd);
     rows_of(h, config.n_embd);
     rows_of(mix, config.n_embd);
     if (config.n_attention_layers() > 0) {

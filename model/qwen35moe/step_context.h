@@ -21,8 +21,7 @@ namespace pantheon::model {
 /// Activations of one step. Every buffer is f32 [rows of the step, width named beside it] unless it says
 /// otherwise. Grows to the largest step seen and stays.
 struct Workspace {
-    std::vector<float> x;    // n_embd: the residual stream
-    std::vector<float> h;    // n_embd: its normalised copy
+    std::vector<float> h;    // n_embd: the residual stream, normalised
     std::vector<float> mix;  // n_embd: what a mixer or the experts add to x
 
     struct {

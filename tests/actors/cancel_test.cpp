@@ -35,44 +35,6 @@ TEST_F(CancelTest, AConnectionsOwnRequestOfAnIdThatItUsesAgainIsMeant) {
     }
 }
 
-TEST_F(CancelTest, AStepThatNobodyElseWantsIsGivenUp) {
-    start();
-    control->during_next_step = [this] {
-        deliver("a", RequestId("x"), CancelRequest{RequestId("r")});
-        scheduler.run();  // the others go on while the die steps
-    };
-    deliver("a", RequestId("r"), greedy({'a', 'b'}));
-    run();
-    EXPECT_EQ(control->n_given_up, 1);
-    ASSERT_EQ(events<DoneEvent>("a", RequestId("r")).size(), 1U);
-    EXPECT_EQ(events<DoneEvent>("a", RequestId("r"))[0].finish, "cancelled");
-    deliver("b", RequestId("r"), greedy({'c', 'd'}));
-    run();
-    EXPECT_EQ(streamed("b", RequestId("r")), expected({'c', 'd'}));
-    EXPECT_EQ(control->n_given_up, 1);
-}
-
-TEST_F(CancelTest, AStepThatSomebodyWantsGoesOn) {
-    start();
-    deliver("a", RequestId("r"), greedy(long_talker('a')));
-    deliver("b", RequestId("r"), greedy(long_talker('b')));
-    run_until([&] {
-        return streamed("a", RequestId("r")).size() >= 2 && streamed("b", RequestId("r")).size() >= 2;
-    });
-    bool was_asked = false;
-    control->during_each_step = [this, &was_asked](std::span<const model::StepRun> runs) {
-        if (runs.size() != 2 || std::exchange(was_asked, true)) return;
-        deliver("a", RequestId("x"), CancelRequest{RequestId("r")});
-        scheduler.run();
-    };
-    run();
-    control->during_each_step = nullptr;
-    EXPECT_TRUE(was_asked);
-    EXPECT_EQ(control->n_given_up, 0);
-    EXPECT_EQ(events<DoneEvent>("a", RequestId("r")).at(0).finish, "cancelled");
-    EXPECT_EQ(streamed("b", RequestId("r")), expected(long_talker('b')));
-}
-
 Entry entry_of(std::uint64_t ticket, const RoutingId& client, std::uint64_t id) {
     auto job = std::make_shared<Job>();
     job->ticket = TicketId(ticket);

@@ -51,12 +51,12 @@ TEST_F(FailureTest, AnExceptionOfTheDeviceIsADeadDie) {
 TEST_F(FailureTest, AScoreJobSurvivesAReplacedDie) {
     control->throw_at_step = 3;
     start();
-    std::vector<TokenId> tokens(40, 's');
+    std::vector<TokenId> tokens(100, 's');  // two steps
     deliver("c", RequestId("s"), ScoreRequest{tokens, 0});
     run();
     EXPECT_EQ(control->n_created, 2);
     ASSERT_EQ(events<ResultEvent>("c", RequestId("s")).size(), 1U);
-    EXPECT_EQ(events<ResultEvent>("c", RequestId("s"))[0].value["logprobs"].size(), 40U);
+    EXPECT_EQ(events<ResultEvent>("c", RequestId("s"))[0].value["logprobs"].size(), 100U);
 }
 
 TEST_F(FailureTest, LogitsThatAreNotFiniteEndOnlyTheirStreamWithAnError) {

@@ -67,6 +67,7 @@ class FakeExecutor : public model::Executor {
     Status convert_to_q4_0(SlotId slot) override {
         auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
         if (!sequence) return Error(Code::failed_precondition, "not bound");
+        if (n_parts_done_.contains(slot)) return Error(Code::failed_precondition, "amid a run");
         sequence->is_q4_0 = true;
         ++control_->n_converted;
         control_->kv_used_bytes = kv_used_bytes();
@@ -85,11 +86,15 @@ class FakeExecutor : public model::Executor {
         if (control_->fail_snapshot) return Error(Code::resource_exhausted, "injected: no memory");
         const auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
         if (!sequence) return Error(Code::failed_precondition, "not bound");
+        if (n_parts_done_.contains(slot)) return Error(Code::failed_precondition, "amid a run");
         auto checkpoint = std::make_shared<const FakeCheckpoint>(sequence->tokens, sequence->is_q4_0);
         control_->checkpoints.emplace_back(checkpoint);
         return model::CheckpointPtr(std::move(checkpoint));
     }
-    void release(SlotId slot) override { slots_[static_cast<std::size_t>(slot.value)].reset(); }
+    void release(SlotId slot) override {
+        n_parts_done_.erase(slot);
+        slots_[static_cast<std::size_t>(slot.value)].reset();
+    }
     std::int32_t length(SlotId slot) const override {
         const auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
         return sequence ? static_cast<std::int32_t>(sequence->tokens.size()) : -1;
@@ -108,7 +113,22 @@ class FakeExecutor : public model::Executor {
     }
     std::uint64_t repack_bytes() const override { return static_cast<std::uint64_t>(n_packed_); }
 
-    Result<model::StepLogits> step(std::span<const model::StepRun> runs, const GiveUp& give_up) override {
+    Result<std::optional<model::StepLogits>> step_in_parts(const model::StepRun& run,
+                                                           const Pause& pause) override {
+        int& n_done = n_parts_done_[run.slot];
+        if (++n_done < control_->n_parts) {
+            if (auto act = control_->during_each_part) act(run);  // which may set another
+            (void)pause();
+            ++control_->n_begun_parts;
+            return std::optional<model::StepLogits>();
+        }
+        n_parts_done_.erase(run.slot);
+        auto logits = step({&run, 1});
+        if (!logits) return std::move(logits).error();
+        return std::optional(*logits);
+    }
+
+    Result<model::StepLogits> step(std::span<const model::StepRun> runs) override {
         const int number = control_->n_steps++;
         if (control_->throw_at_step == number) {
             control_->throw_at_step = -1;
@@ -116,12 +136,9 @@ class FakeExecutor : public model::Executor {
         }
         if (auto during = std::exchange(control_->during_next_step, nullptr)) during();
         if (control_->during_each_step) control_->during_each_step(runs);
-        if (give_up && give_up()) {
-            ++control_->n_given_up;
-            return Error(Code::cancelled, "given up");
-        }
         std::size_t n_rows = 0;
         for (const model::StepRun& run : runs) {
+            if (n_parts_done_.contains(run.slot)) return Error(Code::failed_precondition, "amid a run");
             if (length(run.slot) != run.pos) return Error(Code::failed_precondition, "wrong position");
             if (run.pos + static_cast<std::int32_t>(run.tokens.size()) > n_ctx_)
                 return Error(Code::failed_precondition, "past n_ctx");
@@ -191,6 +208,7 @@ class FakeExecutor : public model::Executor {
     TokenId end_;
     std::vector<std::optional<FakeSequence>> slots_;
     std::vector<float> logits_;
+    std::map<SlotId, int> n_parts_done_;  // of runs that have begun
     int n_packed_ = 0, n_to_pack_ = 0;
 };
 

@@ -52,7 +52,9 @@ struct FakeDeviceControl {
     std::atomic<int> n_steps{0};         // the two of each canary included
     std::atomic<int> throw_at_step{-1};  // the step with this number throws, once
     std::atomic<int> nan_at_step{-1};    // the step with this number gives NaN logits
-    int n_given_up = 0;                  // steps that nobody wanted any more
+    int n_parts = 1;                     // that a run in parts takes, whatever their time is
+    int n_begun_parts = 0;               // after which there was more to do
+    std::function<void(const model::StepRun&)> during_each_part;  // but the last
     std::atomic<bool> fail_create{false};
     std::atomic<int> n_created{0};
     enum class Nonsense { none, nan, flat, constant };  // in every row

@@ -36,6 +36,7 @@ pantheon_test(actors_test
     ${CMAKE_CURRENT_LIST_DIR}/q4_0_under_pressure_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/reload_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/requests_test.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/runs_in_parts_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/saved_sessions_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/step_planner_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/thinking_test.cpp

@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <optional>
 
 #include "model/perplexity.h"
 #include "model/qwen35moe/step_profile.h"
@@ -123,6 +125,128 @@ TEST(ExecutorTest, PackingLittleByLittleBetweenStepsLeavesEveryBitOfTheLogits) {
     EXPECT_EQ(std::memcmp(have.data(), want.data(), want.size() * sizeof(float)), 0);
 }
 
+/// Every part is one unit; `between` is called after each that is not the last.
+std::optional<std::vector<float>> in_parts(Executor& executor, const StepRun& run,
+                                           const std::function<void(int)>& between) {
+    for (int n_parts = 1;; ++n_parts) {
+        const auto logits = executor.step_in_parts(run, [] { return true; });
+        if (!logits) return std::nullopt;
+        if (*logits) {
+            const StepLogits& rows = **logits;
+            return std::vector<float>(rows.data, rows.data + rows.n_rows * rows.n_vocab);
+        }
+        between(n_parts);
+    }
+}
+
+class RunsInPartsTest : public testing::TestWithParam<model::Backend> {
+  protected:
+    std::unique_ptr<Executor> executor() const {
+        ExecutorConfig config = two_threads();
+        config.backend = GetParam();
+        config.n_slots = 3;
+        config.kv.format = KvFormat::q4_0;
+        config.kv.sink = 2;
+        config.kv.window = 4;
+        return *Executor::create(*tiny_model(packable_shape()).load(), config);
+    }
+};
+
+TEST_P(RunsInPartsTest, OtherSlotsStepBetweenThemAndNobodyNotices) {
+    const auto tokens = random_tokens(30, 300, 9), others = random_tokens(40, 300, 10);
+    const auto slice = [](const std::vector<TokenId>& all, int begin, int end) {
+        return std::vector<TokenId>(all.begin() + begin, all.begin() + end);
+    };
+    auto whole = executor();
+    const auto logits_of = [&](Executor& e, const StepRun& r) {
+        const auto logits = e.step({&r, 1});
+        EXPECT_TRUE(logits);
+        return std::vector<float>(logits->data, logits->data + logits->n_rows * logits->n_vocab);
+    };
+    std::vector<std::vector<float>> want, want_others;
+    ASSERT_TRUE(whole->bind(SlotId{0}) && whole->bind(SlotId{1}));
+    for (const auto& r :
+         {run(0, 0, slice(tokens, 0, 11)), run(0, 11, slice(tokens, 11, 27), WantLogits::last),
+          run(0, 27, slice(tokens, 27, 30))})
+        want.push_back(logits_of(*whole, r));
+    for (int t = 0; t < 40; ++t)
+        want_others.push_back(logits_of(*whole, run(1, t, {others[static_cast<std::size_t>(t)]})));
+
+    auto e = executor();
+    ASSERT_TRUE(e->bind(SlotId{0}) && e->bind(SlotId{1}) && e->bind(SlotId{2}));
+    std::vector<std::vector<float>> have, have_others;
+    int n_between = 0;
+    const auto between = [&](int n_parts) {
+        ++n_between;
+        EXPECT_EQ(e->length(SlotId{0}), n_between <= 8 ? 0 : 11);
+        if (n_parts % 3 == 0) e->release_scratch();
+        if (n_parts == 5 && GetParam() == model::Backend::cpu) {
+            EXPECT_TRUE(e->repack(model::Repack::all));
+        }
+        const auto t = static_cast<std::int32_t>(have_others.size());
+        have_others.push_back(logits_of(*e, run(1, t, {others[static_cast<std::size_t>(t)]})));
+    };
+    have.push_back(*in_parts(*e, run(0, 0, slice(tokens, 0, 11)), between));
+    // Two runs in parts take turns.
+    const StepRun other = run(2, 0, slice(others, 0, 20));
+    have.push_back(*in_parts(*e, run(0, 11, slice(tokens, 11, 27), WantLogits::last), [&](int n_parts) {
+        between(n_parts);
+        if (n_parts <= 3) {
+            const auto logits = e->step_in_parts(other, [] { return true; });
+            EXPECT_TRUE(logits && !*logits);
+        }
+    }));
+    have.push_back(logits_of(*e, run(0, 27, slice(tokens, 27, 30))));
+    const auto last = in_parts(*e, other, [](int) {});
+    ASSERT_TRUE(last);
+    EXPECT_EQ(n_between, 16) << "4 layers of two units, and the head with the last of them";
+    EXPECT_EQ(have, want);
+    want_others.resize(have_others.size());
+    EXPECT_EQ(have_others, want_others);
+    whole->release(SlotId{0});
+    ASSERT_TRUE(whole->bind(SlotId{0}));
+    EXPECT_EQ(*last, logits_of(*whole, run(0, 0, slice(others, 0, 20))));
+}
+
+TEST_P(RunsInPartsTest, AmidOneTheSlotCanOnlyGoOnOrBeReleased) {
+    const auto tokens = random_tokens(20, 300, 9);
+    auto e = executor();
+    ASSERT_TRUE(e->bind(SlotId{0}));
+    const StepRun begun = run(0, 0, tokens);
+    ASSERT_TRUE(e->step_in_parts(begun, [] { return true; }));
+    const auto refused = [](const auto& result) {
+        return !result && result.error().code() == Code::failed_precondition;
+    };
+    EXPECT_TRUE(refused(e->step({&begun, 1})));
+    StepRun another = begun;
+    another.tokens.pop_back();
+    EXPECT_TRUE(refused(e->step_in_parts(another, {})));
+    another = begun;
+    another.logits = WantLogits::none;
+    EXPECT_TRUE(refused(e->step_in_parts(another, {})));
+    EXPECT_TRUE(refused(e->snapshot(SlotId{0})));
+    EXPECT_TRUE(refused(e->convert_to_q4_0(SlotId{0})));
+    EXPECT_EQ(e->length(SlotId{0}), 0);
+    const auto rest = e->step_in_parts(begun, {});
+    ASSERT_TRUE(rest && *rest) << "it is what it was";
+    const std::vector<float> want((*rest)->data, (*rest)->data + (*rest)->n_rows * (*rest)->n_vocab);
+    EXPECT_EQ(e->length(SlotId{0}), 20);
+
+    ASSERT_TRUE(e->bind(SlotId{1}));
+    const StepRun dropped = run(1, 0, random_tokens(33, 300, 11));
+    ASSERT_TRUE(e->step_in_parts(dropped, [] { return true; }));
+    const std::uint64_t n_bytes = e->kv_used_bytes();
+    e->release(SlotId{1});
+    EXPECT_LT(e->kv_used_bytes(), n_bytes);
+    ASSERT_TRUE(e->bind(SlotId{1}));
+    const auto again = in_parts(*e, run(1, 0, tokens), [](int) {});
+    ASSERT_TRUE(again);
+    EXPECT_EQ(*again, want) << "nothing of the dropped run is left";
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, RunsInPartsTest, testing::Values(model::Backend::ref, model::Backend::cpu),
+                         [](const auto& p) { return p.param == model::Backend::ref ? "ref" : "cpu"; });
+
 TEST(ExecutorTest, ATokenPassesOneBarrierAPhaseAndTheProfileCountsThem) {
     using model::Phase;
     model::StepProfile profile;
@@ -196,25 +320,25 @@ TEST(ExecutorTest, StepsRunsOfSeveralSlotsInTheOrderOfTheRuns) {
     EXPECT_EQ(executor->length(SlotId{0}), 3);
 }
 
-TEST(ExecutorTest, AStepThatIsGivenUpBetweenLayersLeavesSlotsThatCanBeReleased) {
+TEST(ExecutorTest, ARunThatIsDroppedAfterAnyOfItsUnitsLeavesNothing) {
     const auto tokens = golden_tokens();
     const Rows want = Stepper(tiny_model()).sequence(SlotId{0}, tokens, 16);
     const auto executor = make_executor();
     ASSERT_TRUE(executor->bind(SlotId{0}));
     const StepRun all = run(0, 0, tokens);
-    for (int n_asked_before = 0; n_asked_before < 4; ++n_asked_before) {
+    for (int n_done = 1; n_done <= 8; ++n_done) {
         int n_asked = 0;
-        const auto given_up = executor->step({&all, 1}, [&] { return n_asked++ == n_asked_before; });
-        ASSERT_FALSE(given_up);
-        EXPECT_EQ(given_up.error().code(), Code::cancelled);
-        EXPECT_EQ(n_asked, n_asked_before + 1);
+        const auto begun = executor->step_in_parts(all, [&] { return ++n_asked == n_done; });
+        ASSERT_TRUE(begun);
+        EXPECT_FALSE(*begun);
+        EXPECT_EQ(n_asked, n_done);
         executor->release(SlotId{0});
         EXPECT_EQ(executor->kv_used_bytes(), 0u);
         ASSERT_TRUE(executor->bind(SlotId{0}));
     }
-    const auto logits = executor->step({&all, 1}, [] { return false; });
-    ASSERT_TRUE(logits);
-    EXPECT_TRUE(std::ranges::equal(logits->row(logits->n_rows - 1), want[tokens.size() - 1]));
+    const auto logits = executor->step_in_parts(all, [] { return false; });
+    ASSERT_TRUE(logits && *logits);
+    EXPECT_TRUE(std::ranges::equal((*logits)->row((*logits)->n_rows - 1), want[tokens.size() - 1]));
 }
 
 TEST(ExecutorTest, AWrongPlanIsRefusedAndChangesNothing) {

@@ -60,8 +60,10 @@ class Stepper {
     Rows step(const std::vector<model::StepRun>& runs) {
         auto batch = model::plan_step(runs, slots, weights_->n_vocab());
         if (!batch) throw std::runtime_error(batch.error().to_string());
-        if (Status ok = forward_.prepare(*batch); !ok) throw std::runtime_error(ok.error().to_string());
-        const model::StepLogits logits = *forward_.run(*batch, {});
+        model::Pass pass;
+        if (Status ok = forward_.begin(*std::move(batch), pass); !ok)
+            throw std::runtime_error(ok.error().to_string());
+        const model::StepLogits logits = *forward_.run(pass, {});
         Rows rows;
         for (std::int64_t i = 0; i < logits.n_rows; ++i)
             rows.emplace_back(logits.row(i).begin(), logits.row(i).end());
