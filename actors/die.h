@@ -32,7 +32,7 @@ struct DieState {
     void bind(const BindSlot& message);
     void keep_in_q4_0(const KeepInQ4_0& message);
     void release(const ReleaseSlot& message);
-    CheckpointTaken keep(SlotId slot, CheckpointId checkpoint);
+    CheckpointTaken keep(SlotId slot, CheckpointId checkpoint, bool is_exact = false);
     void drop(const DropCheckpoints& message);
     void trim();
     /// `taken`: what became of the states that the plan keeps.

@@ -212,6 +212,7 @@ struct SchedulerState {
     CheckpointId plan_checkpoint(const RunningSequence& sequence, std::int64_t end);
     void keep_final_state(std::size_t index);
     bool uses_cache(const RunningSequence& sequence) const;
+    bool may_resume(const RunningSequence& sequence) const;
     void send_drops();
     // scheduler_disk.cpp
     void list_disk();
