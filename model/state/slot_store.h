@@ -28,8 +28,9 @@ struct SlotStoreOptions {
 /// A slot is its state: prefill and decode write into the slot's own images, there is no live copy beside
 /// them. Checkpoints share memory with slots: taking one and starting from one copies nothing; the next step
 /// that writes to what is shared takes its own copy first, in reserve(). Images in f16 are shared with
-/// nobody: they are rounded in snapshot() and widened in restore(), each instead of the copy in reserve(), by
-/// all threads; what is read and written is three quarters of that copy's.
+/// nobody: they are rounded in snapshot() and widened in restore(), by all threads, each instead of the copy
+/// in reserve() and with three quarters of its bytes read and written. Only the state in which a sequence
+/// ends, which f32 gives away for nothing, costs a rounding more, between two steps.
 class SlotStore {
   public:
     /// n_slots, n_ctx ≥ 1. Memory for a sequence is taken at bind() and as it grows. With slide_sink < n_ctx
