@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <new>
 
 namespace pantheon::model {
@@ -22,6 +23,7 @@ std::size_t Zeroed<T>::mapped_bytes() const {
 template <class T>
 Zeroed<T>::Zeroed(std::size_t n) : n_(n) {
     if (n == 0) return;
+    if (n > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_alloc();
     if (const std::size_t n_bytes = mapped_bytes()) {
         void* address = ::mmap(nullptr, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (address == MAP_FAILED) throw std::bad_alloc();
