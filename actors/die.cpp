@@ -69,10 +69,10 @@ void DieState::release(const ReleaseSlot& message) {
     without_memory.erase(message.slot);
 }
 
-CheckpointTaken DieState::keep(SlotId slot, CheckpointId checkpoint) {
+CheckpointTaken DieState::keep(SlotId slot, CheckpointId checkpoint, bool is_exact) {
     CheckpointTaken taken;
     taken.checkpoint = checkpoint;
-    auto kept = executor->snapshot(slot);
+    auto kept = executor->snapshot(slot, is_exact ? model::ImageFormat::f32 : settings->engine.image_format);
     if (kept) {
         taken.is_kept = true;
         taken.kv_blocks = (*kept)->kv_blocks();
@@ -253,7 +253,7 @@ DieActor::behavior_type die(DieActor::stateful_pointer<DieState> self, SettingsP
         [self](const ReleaseSlot& message) { self->state.release(message); },
         // Whoever asks gets the answer; a scheduler that has been replaced meanwhile does not.
         [self](const KeepState& message) {
-            CheckpointTaken taken = self->state.keep(message.slot, message.checkpoint);
+            CheckpointTaken taken = self->state.keep(message.slot, message.checkpoint, message.is_exact);
             if (auto scheduler = caf::actor_cast<SchedulerActor>(self->current_sender()))
                 self->send(scheduler, std::move(taken));
         },

@@ -34,7 +34,7 @@ struct DieState {
     void bind(const BindSlot& message);
     void keep_in_q4_0(const KeepInQ4_0& message);
     void release(const ReleaseSlot& message);
-    CheckpointTaken keep(SlotId slot, CheckpointId checkpoint);
+    CheckpointTaken keep(SlotId slot, CheckpointId checkpoint, bool is_exact);
     void drop(const DropCheckpoints& message);
     void trim();
     StepDone step(const StepPlan& plan);

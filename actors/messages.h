@@ -210,6 +210,7 @@ struct ReleaseSlot {
 struct KeepState {
     SlotId slot;
     CheckpointId checkpoint;
+    bool is_exact = false;  // in f32, whatever format the prefix cache keeps states in
 };
 struct DropCheckpoints {
     std::vector<CheckpointId> checkpoints;
@@ -500,7 +501,7 @@ auto inspect(Inspector& f, ReleaseSlot& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, KeepState& x) {
-    return f(caf::meta::type_name("KeepState"), x.slot, x.checkpoint);
+    return f(caf::meta::type_name("KeepState"), x.slot, x.checkpoint, x.is_exact);
 }
 template <class Inspector>
 auto inspect(Inspector& f, DropCheckpoints& x) {

@@ -215,6 +215,7 @@ struct SchedulerState {
     void keep_state(RunningSequence& sequence);
     void keep_final_state(std::size_t index);
     bool uses_cache(const RunningSequence& sequence) const;
+    bool may_resume(const RunningSequence& sequence) const;
     void send_drops();
     // scheduler_disk.cpp
     void list_disk();

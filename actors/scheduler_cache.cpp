@@ -26,6 +26,14 @@ bool SchedulerState::uses_cache(const RunningSequence& sequence) const {
            sequence.job->prepared->cache != CacheMode::off;
 }
 
+/// Of what is kept in f16 only a reply that has not begun may go on: one that began from its prompt's tokens
+/// and has to be evaluated again stays what it was.
+bool SchedulerState::may_resume(const RunningSequence& sequence) const {
+    const bool began_from_nothing = sequence.n_cached && *sequence.n_cached == 0;
+    return uses_cache(sequence) &&
+           !(began_from_nothing && settings->engine.image_format == model::ImageFormat::f16);
+}
+
 // ---- where a sequence starts
 // ------------------------------------------------------------------------------------------------
 
@@ -37,13 +45,17 @@ void SchedulerState::start_sequence(std::size_t index) {
     sequence.marks.clear();
     PrefixCache::Lookup found;
     if (uses_cache(sequence)) {
-        found = cache.find(space_of(*sequence.job), prepared.prompt);
+        const CacheSpace space = space_of(*sequence.job);
+        if (may_resume(sequence)) {
+            found = cache.find(space, prepared.prompt);
+        } else {
+            found.n_shared = cache.look(space, prepared.prompt).n_shared;
+        }
         PromptShape shape;
         shape.n_tokens = static_cast<std::int64_t>(prepared.prompt.size());
         shape.message_ends = prepared.message_ends;
         shape.n_cached = found.length;
-        shape.n_shared =
-            std::max(found.n_shared, disk.look(space_of(*sequence.job), prepared.prompt).n_shared);
+        shape.n_shared = std::max(found.n_shared, disk.look(space, prepared.prompt).n_shared);
         sequence.marks = checkpoint_marks(shape, settings->cache.every);
     }
     sequence.n_fed = found.length;

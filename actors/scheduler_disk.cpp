@@ -53,7 +53,7 @@ void SchedulerState::list_disk() {
 
 /// Whether the sequence has to wait before it can start: a file holds more of its prompt than memory does.
 bool SchedulerState::await_disk(RunningSequence& sequence) {
-    if (!disk.is_enabled() || !sequence.may_load || !uses_cache(sequence)) return false;
+    if (!disk.is_enabled() || !sequence.may_load || !may_resume(sequence)) return false;
     if (!is_disk_listed) {
         sequence.awaited_file = kListing;
         return true;

@@ -87,19 +87,20 @@ void SchedulerState::give_places() {
     }
 }
 
-/// What the sequence is now stays with the die under a name of its own, within the prefix cache's budget.
+/// What the sequence is now stays with the die under a name of its own, in f32 whatever sessions.f16 says,
+/// within the prefix cache's budget.
 /// Where that has no room the sequence is evaluated again from its tokens later: slower, with the same
 /// result.
 void SchedulerState::park(std::size_t index) {
     RunningSequence& sequence = *seats[index];
     sequence.n_waiting_ticks = 0;
     if (sequence.is_started && !sequence.begun && sequence.n_fed > 0 && has_die() &&
-        is_keepable(sequence.n_fed) && cache.reserve(sequence.n_fed)) {
+        is_keepable(sequence.n_fed) && cache.reserve(sequence.n_fed, PrefixCache::Arrival::parked)) {
         send_drops();
         sequence.is_room_reserved = true;
         sequence.n_reserved = sequence.n_fed;
         sequence.parked_as = CheckpointId(kParkedNames | next_parked++);
-        self->send(wiring->die, KeepState{*sequence.place, sequence.parked_as});
+        self->send(wiring->die, KeepState{*sequence.place, sequence.parked_as, /*is_exact=*/true});
     } else {
         sequence.n_fed = 0;
     }
@@ -154,7 +155,8 @@ void SchedulerState::update_gap_clock(RunningSequence& sequence) {
 }
 
 void SchedulerState::forget_parked_state(RunningSequence& sequence) {
-    if (std::exchange(sequence.is_room_reserved, false)) cache.unreserve(sequence.n_reserved);
+    if (std::exchange(sequence.is_room_reserved, false))
+        cache.unreserve(sequence.n_reserved, PrefixCache::Arrival::parked);
     const CheckpointId state = std::exchange(sequence.parked_as, CheckpointId());
     if (state != CheckpointId() && has_die()) self->send(wiring->die, DropCheckpoints{{state}, false});
 }

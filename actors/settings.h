@@ -92,7 +92,9 @@ struct EngineSettings {
     model::CheckpointSizes checkpoint;                    // what the state of a sequence takes
     std::optional<model::CheckpointSizes> in_q4_0;        // with KV in q4_0; nothing: that is kv.format
     std::shared_ptr<const model::CheckpointCodec> codec;  // how one is saved; null: it cannot be
-    bool is_die_detached = true;                          // false under the test scheduler
+    // sessions.f16: how the prefix cache keeps recurrent states, in memory and on disk.
+    model::ImageFormat image_format = model::ImageFormat::f32;
+    bool is_die_detached = true;  // false under the test scheduler
     /// Makes the die's executor on the die's own thread; called again when a die is replaced.
     std::function<Result<std::unique_ptr<model::Executor>>()> make_executor;
 };

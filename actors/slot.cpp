@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::string_view kParkedNote = "parked";
 constexpr std::string_view kQ4_0Note = "kv_q4_0";
+constexpr const char* kFromF16Note = "cached_f16";
 
 std::string_view kind_name(model::OutputKind kind) {
     switch (kind) {
@@ -104,6 +105,7 @@ DoneEvent SlotState::Sequence::done_event(const std::string& finish,
     done.stop_match = parser.stop_match();
     done.usage = usage;
     done.notes = notes;
+    if (is_from_f16) done.notes.emplace_back(kFromF16Note);
     if (memory_rung > 0) done.notes.push_back("memory_rung_" + std::to_string(memory_rung));
     done.timings.queue_ms = milliseconds_between(job->received, bound);
     done.timings.prefill_ms = milliseconds_between(bound, first_token.value_or(now));
@@ -161,7 +163,11 @@ SlotActor::behavior_type slot(SlotActor::stateful_pointer<SlotState> self, SeatI
             self->state.sequence.emplace(message.job, Clock::now());
         },
         [self, is_current](const PromptCached& message) {
-            if (is_current(message.ticket)) self->state.sequence->usage.cached_tokens = message.n;
+            if (!is_current(message.ticket)) return;
+            SlotState& state = self->state;
+            state.sequence->usage.cached_tokens = message.n;
+            state.sequence->is_from_f16 =
+                message.n > 0 && state.settings->engine.image_format == model::ImageFormat::f16;
         },
         [self, is_current](const SequenceParked& message) {
             if (!is_current(message.ticket)) return;

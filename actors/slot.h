@@ -33,7 +33,8 @@ struct SlotState {
         Json logprobs = Json::array();          // score
         Json top = Json::array();               // score
         std::int64_t n_scored = 0;
-        int memory_rung = 0;  // the highest of the memory ladder while it ran
+        bool is_from_f16 = false;  // it goes on from a state that was kept in f16
+        int memory_rung = 0;       // the highest of the memory ladder while it ran
 
         /// Something that the client is told at the end, once.
         void note(std::string_view text);

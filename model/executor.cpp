@@ -42,19 +42,20 @@ class HostExecutor final : public Executor {
           exec_(team_),
           slots_(state_shape(weights_->config(), config.kv), config.n_slots, config.n_ctx,
                  config.kv.overflow == KvOverflow::slide ? std::optional(config.kv.sink) : std::nullopt,
-                 {config.kv_pool_bytes, state_shape(weights_->config(), in_q4_0(config.kv))}),
+                 {config.kv_pool_bytes, state_shape(weights_->config(), in_q4_0(config.kv)), &exec_}),
           forward_(weights_, ops_for(config.backend), slots_, exec_, nullptr, config.profile) {}
 
     using Executor::bind;
+    using Executor::snapshot;
     Status bind(SlotId slot, SequenceKv kv) override { return slots_.bind(slot, kv == SequenceKv::q4_0); }
     Status convert_to_q4_0(SlotId slot) override {
         if (begun_.contains(slot)) return amid_a_run(slot);
         return slots_.convert(slot);
     }
     Status restore(SlotId slot, const Checkpoint& from) override { return slots_.restore(slot, from); }
-    Result<CheckpointPtr> snapshot(SlotId slot) override {
+    Result<CheckpointPtr> snapshot(SlotId slot, ImageFormat format) override {
         if (begun_.contains(slot)) return amid_a_run(slot);
-        return slots_.snapshot(slot);
+        return slots_.snapshot(slot, format);
     }
     void release(SlotId slot) override {
         begun_.erase(slot);
@@ -137,17 +138,19 @@ KvSizes kv_sizes(const Weights& weights, const KvSettings& kv, int n_ctx) {
             shape.kv_bytes_of(n_ctx)};
 }
 
-CheckpointSizes checkpoint_sizes(const Weights& weights, const KvSettings& kv) {
+CheckpointSizes checkpoint_sizes(const Weights& weights, const KvSettings& kv, ImageFormat format) {
     const StateShape shape = state_shape(weights.config(), kv);
-    CheckpointSizes sizes{shape.image_bytes(), shape.kv_bytes_per_page_row(), kernels::kKvPageRows};
+    CheckpointSizes sizes{shape.image_bytes(format), shape.kv_bytes_per_page_row(), kernels::kKvPageRows};
     if (shape.keeps_half()) sizes.half_block_bytes = shape.in_half().kv_bytes_per_page_row();
     sizes.sink = shape.kv_sink;
     sizes.window = shape.kv_window;
+    sizes.parked_extra_bytes = shape.image_bytes() - sizes.image_bytes;
     return sizes;
 }
 
-std::shared_ptr<const CheckpointCodec> checkpoint_codec(const Weights& weights, const KvSettings& kv) {
-    return host_checkpoint_codec(state_shape(weights.config(), kv));
+std::shared_ptr<const CheckpointCodec> checkpoint_codec(const Weights& weights, const KvSettings& kv,
+                                                        ImageFormat format) {
+    return host_checkpoint_codec(state_shape(weights.config(), kv), format);
 }
 
 Status Executor::repack(Repack repack) {

@@ -114,10 +114,12 @@ struct KvSizes {
 };
 KvSizes kv_sizes(const Weights& weights, const KvSettings& kv, int n_ctx);
 
-/// What the state of a sequence of this model takes, and its checkpoints.
-CheckpointSizes checkpoint_sizes(const Weights& weights, const KvSettings& kv);
+/// What the state of a sequence of this model takes, and its checkpoints, whose images are in that format.
+CheckpointSizes checkpoint_sizes(const Weights& weights, const KvSettings& kv,
+                                 ImageFormat format = ImageFormat::f32);
 /// How a checkpoint of this model is saved.
-std::shared_ptr<const CheckpointCodec> checkpoint_codec(const Weights& weights, const KvSettings& kv);
+std::shared_ptr<const CheckpointCodec> checkpoint_codec(const Weights& weights, const KvSettings& kv,
+                                                        ImageFormat format = ImageFormat::f32);
 
 class Executor {
   public:
@@ -134,10 +136,12 @@ class Executor {
     /// Gives the slot a sequence that goes on from the checkpoint, which this executor must have made. Its KV
     /// is kept as the checkpoint has it.
     virtual Status restore(SlotId slot, const Checkpoint& from) = 0;
-    /// What the slot's sequence is after its last step. Copies nothing; the sequence's next step does, as far
-    /// as it writes to what the checkpoint keeps. failed_precondition: it has slid past n_ctx, or is amid a
-    /// run in parts.
-    virtual Result<CheckpointPtr> snapshot(SlotId slot) = 0;
+    /// What the slot's sequence is after its last step. f32: copies nothing; the sequence's next step does,
+    /// as far as it writes to what the checkpoint keeps. f16: the recurrent states are rounded here, and
+    /// neither the next step nor, after a restore, the first one has to copy them; the sequence itself stays
+    /// exact. failed_precondition: it has slid past n_ctx, or is amid a run in parts.
+    virtual Result<CheckpointPtr> snapshot(SlotId slot, ImageFormat format) = 0;
+    Result<CheckpointPtr> snapshot(SlotId slot) { return snapshot(slot, ImageFormat::f32); }
     /// Rewrites the KV of the slot's sequence as SequenceKv::q4_0 keeps it; its later rows are kept so too.
     /// From here on its logits are others than without. resource_exhausted: no memory; failed_precondition:
     /// it is amid a run in parts; nothing has changed.

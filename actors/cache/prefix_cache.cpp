@@ -113,16 +113,17 @@ std::optional<CheckpointId> PrefixCache::add(const CacheSpace& space, std::span<
     return id;
 }
 
-bool PrefixCache::reserve(std::int64_t n_tokens) {
-    if (!is_enabled() || !make_room(size_of(n_tokens), std::numeric_limits<double>::max())) return false;
-    reserved_bytes_ += size_of(n_tokens);
-    arriving_bytes_ += size_of(n_tokens);
+bool PrefixCache::reserve(std::int64_t n_tokens, Arrival what) {
+    const std::uint64_t n_bytes = size_of(n_tokens, what);
+    if (!is_enabled() || !make_room(n_bytes, std::numeric_limits<double>::max())) return false;
+    reserved_bytes_ += n_bytes;
+    arriving_bytes_ += n_bytes;
     return true;
 }
 
-void PrefixCache::unreserve(std::int64_t n_tokens) {
-    reserved_bytes_ -= size_of(n_tokens);
-    arriving_bytes_ -= size_of(n_tokens);
+void PrefixCache::unreserve(std::int64_t n_tokens, Arrival what) {
+    reserved_bytes_ -= size_of(n_tokens, what);
+    arriving_bytes_ -= size_of(n_tokens, what);
 }
 
 bool PrefixCache::confirm(CheckpointId id, const std::vector<std::uint64_t>& kv_blocks) {

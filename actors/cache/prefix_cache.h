@@ -59,9 +59,11 @@ class PrefixCache {
     bool confirm(CheckpointId id, const std::vector<std::uint64_t>& kv_blocks);
     /// The die does not hold it.
     void give_up(CheckpointId id);
-    /// Holds back room for a state of that length that is on its way in from elsewhere; false: there is none.
-    bool reserve(std::int64_t n_tokens);
-    void unreserve(std::int64_t n_tokens);
+    /// Holds back room for a state of that length that is not in the cache: a checkpoint on its way in from
+    /// elsewhere, or what a parked sequence is, in f32. False: there is none.
+    enum class Arrival : std::uint8_t { checkpoint, parked };
+    bool reserve(std::int64_t n_tokens, Arrival what = Arrival::checkpoint);
+    void unreserve(std::int64_t n_tokens, Arrival what = Arrival::checkpoint);
     /// The checkpoint of exactly these tokens; 0: none.
     CheckpointId at(const CacheSpace& space, std::span<const TokenId> tokens) const;
     /// What led to a checkpoint that is there.
@@ -162,6 +164,9 @@ class PrefixCache {
     void release_base(Entry& entry);
     std::uint64_t named_bytes() const;
     std::uint64_t size_of(std::int64_t n_tokens) const;
+    std::uint64_t size_of(std::int64_t n_tokens, Arrival what) const {
+        return size_of(n_tokens) + (what == Arrival::parked ? sizes_.parked_extra_bytes : 0);
+    }
     std::uint64_t own_size_of(const Entry& entry) const {
         return sizes_.image_bytes + sizes_.half_bytes(entry.node->depth);
     }

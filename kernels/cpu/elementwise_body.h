@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/leaves.h"
 #include "kernels/cpu/math8.h"
+#include "kernels/quant/dequantize.h"
 
 namespace pantheon::kernels::PANTHEON_ISA {
 
@@ -86,6 +87,28 @@ inline void moe_combine(const float* routed, std::int64_t stride, const float* w
         if (base) total = load_some(base + i, n - i) + total;
         store_some(y + i, total, n - i);
     }
+}
+
+inline void narrow_to_half(const float* x, std::uint16_t* y, std::int64_t n) {
+    const F8 largest = set1(kLargestHalf), least = set1(-kLargestHalf);
+    for (std::int64_t i = 0; i < n; i += 8) {
+        const F8 v = load_some(x + i, n - i);
+        // v · 0 is NaN where v is not finite, else it changes nothing.
+        const F8 kept = fma(v, zero8(), max(min(v, largest), least));
+        if (n - i >= 8) {
+            store_f16(y + i, kept);
+            continue;
+        }
+        std::uint16_t last[8];
+        store_f16(last, kept);
+        for (std::int64_t j = i; j < n; ++j) y[j] = last[j - i];
+    }
+}
+
+inline void widen_half(const std::uint16_t* x, float* y, std::int64_t n) {
+    std::int64_t i = 0;
+    for (; i + 8 <= n; i += 8) store(y + i, load_f16(reinterpret_cast<const std::byte*>(x + i)));
+    for (; i < n; ++i) y[i] = half_at(reinterpret_cast<const std::byte*>(x + i));
 }
 
 /// The usual four taps, eight channels at a time with everything but the inputs in registers. The same sum as

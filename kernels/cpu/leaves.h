@@ -129,6 +129,9 @@ struct Leaves {
                         int n_quads, float* tile);
     /// The same queries over more rows: `into` becomes what both have given together.
     void (*merge_quad)(const QueryQuad& more, int head_dim, QueryQuad& into);
+    /// See half_values.h.
+    void (*narrow_to_half)(const float* x, std::uint16_t* y, std::int64_t n);
+    void (*widen_half)(const std::uint16_t* x, float* y, std::int64_t n);
 };
 
 /// Scalar exists everywhere; the others only in builds for x86-64.

@@ -11,9 +11,10 @@
 namespace pantheon::kernels::PANTHEON_ISA {
 
 inline constexpr Leaves kTable = {
-    dot_rows,       dot_panels,  quantise_256,      quantise_32, rms_norm,    l2_norm,
-    gated_rms_norm, swiglu,      output_gate,       rotate,      exp_minus,   moe_combine,
-    finite_max,     causal_conv, delta_rule_tokens, delta_rule,  attend_page, merge_quad,
+    dot_rows,   dot_panels,     quantise_256, quantise_32,    rms_norm,
+    l2_norm,    gated_rms_norm, swiglu,       output_gate,    rotate,
+    exp_minus,  moe_combine,    finite_max,   causal_conv,    delta_rule_tokens,
+    delta_rule, attend_page,    merge_quad,   narrow_to_half, widen_half,
 };
 
 }  // namespace pantheon::kernels::PANTHEON_ISA

@@ -57,6 +57,10 @@ inline F8 load_f32(const std::byte* p) {
 inline F8 load_f16(const std::byte* p) {
     return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }
+/// Eight values as halves, rounded half to even.
+inline void store_f16(std::uint16_t* p, F8 x) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(x.v, _MM_FROUND_TO_NEAREST_INT));
+}
 inline F8 load_bf16(const std::byte* p) {
     const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
     return {_mm256_castsi256_ps(_mm256_slli_epi32(wide, 16))};
@@ -149,6 +153,9 @@ inline float half_at(const std::byte* p) {
 }
 inline F8 load_f16(const std::byte* p) {
     return each_lane([&](int i) { return half_at(p + 2 * i); });
+}
+inline void store_f16(std::uint16_t* p, F8 x) {
+    for (int i = 0; i < 8; ++i) p[i] = float_to_half(x.v[i]);
 }
 inline F8 load_bf16(const std::byte* p) {
     return each_lane([&](int i) {

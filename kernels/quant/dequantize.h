@@ -16,5 +16,6 @@ void dequantize_row(WeightType type, const std::byte* src, float* y, std::int64_
 /// IEEE half to float, exact; float to half, round half to even.
 float half_to_float(std::uint16_t h);
 std::uint16_t float_to_half(float f);
+constexpr float kLargestHalf = 65504.0f;
 
 }  // namespace pantheon::kernels

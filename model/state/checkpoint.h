@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "model/state/checkpoint_sizes.h"
+#include "model/state/image_format.h"
 
 namespace pantheon::model {
 
-/// Immutable. Holding it keeps the memory behind it; the recurrent states are f32 and exact, KV blocks are
-/// shared with whatever grew from or led to this position. What is behind it is the executor's own.
+/// Immutable. Holding it keeps the memory behind it; the recurrent states are exact or rounded (ImageFormat),
+/// KV blocks are shared with whatever grew from or led to this position. What is behind it is the executor's
+/// own.
 class Checkpoint {
   public:
     virtual ~Checkpoint() = default;

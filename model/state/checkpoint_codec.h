@@ -1,4 +1,4 @@
-// A checkpoint as bytes, for disks. The bytes mean the same wherever model, KV format and layout agree.
+// A checkpoint as bytes, for disks. The bytes mean the same wherever model and layout agree.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class CheckpointCodec {
     using Source = std::function<Status(std::span<std::byte>)>;
 
     virtual ~CheckpointCodec() = default;
-    /// What two codecs must have in common to understand each other: shapes and KV format.
+    /// What two codecs must have in common to understand each other: shapes, KV format and image format.
     virtual std::string layout() const = 0;
     /// Bytes that encode() gives for a sequence of this length.
     virtual std::uint64_t encoded_bytes(std::int32_t length) const = 0;

@@ -15,6 +15,8 @@ struct CheckpointSizes {
     std::uint64_t half_block_bytes = 0;
     std::int32_t sink = 0;
     std::int32_t window = 0;
+    // What a parked sequence takes beyond that: its recurrent states are in f32 where checkpoints have f16.
+    std::uint64_t parked_extra_bytes = 0;
 
     std::int64_t n_blocks(std::int64_t n_rows) const { return (n_rows + block_rows - 1) / block_rows; }
 

@@ -31,6 +31,7 @@ SlotStore::SlotStore(const StateShape& shape, int n_slots, int n_ctx, std::optio
     : shape_(shape),
       n_ctx_(n_ctx),
       pool_bytes_(options.kv_pool_bytes),
+      exec_(options.exec),
       pools_(std::make_shared<KvPools>(shape)),
       sequences_(static_cast<std::size_t>(n_slots)) {
     assert(n_slots >= 1 && n_ctx >= 1);
@@ -65,25 +66,34 @@ Status SlotStore::restore(SlotId slot, const Checkpoint& from) {
     const auto* state = dynamic_cast<const HostCheckpoint*>(&from);
     const auto& pools =
         state && other_pools_ && state->shape == other_pools_->shape() ? other_pools_ : pools_;
-    if (!state || !(state->shape == pools->shape()) || from.length() > n_ctx_)
+    const bool is_known = state && (state->format() == ImageFormat::f32 || exec_);
+    if (!is_known || !(state->shape == pools->shape()) || from.length() > n_ctx_)
         return Error(Code::invalid_argument, slot_name(slot) + ": the checkpoint has another shape");
     try {
+        auto image = state->half_image ? widened(*state->half_image, shape_, *exec_) : state->image;
         sequences_[index(slot)].reset(new Sequence{
-            from.length(), state->image, std::make_unique<KvSequence>(pools, state->blocks, slide_)});
+            from.length(), std::move(image), std::make_unique<KvSequence>(pools, state->blocks, slide_)});
     } catch (const std::bad_alloc&) {
         return no_memory_for_state(slot);
     }
     return {};
 }
 
-Result<CheckpointPtr> SlotStore::snapshot(SlotId slot) const {
+Result<CheckpointPtr> SlotStore::snapshot(SlotId slot, ImageFormat format) const {
     if (!is_bound(slot)) return Error(Code::failed_precondition, slot_name(slot) + ": is not bound");
     const Sequence& sequence = at(slot);
     if (sequence.length > n_ctx_)
         return Error(Code::failed_precondition, slot_name(slot) + ": its first rows are gone");
+    if (format == ImageFormat::f16 && !exec_)
+        return Error(Code::invalid_argument, slot_name(slot) + ": this store keeps no images in f16");
     try {
-        return CheckpointPtr(std::make_shared<const HostCheckpoint>(
-            sequence.kv->shape(), sequence.length, sequence.image, sequence.kv->share(sequence.length)));
+        const auto keep = [&](auto image) {
+            return CheckpointPtr(std::make_shared<const HostCheckpoint>(sequence.kv->shape(), sequence.length,
+                                                                        std::move(image),
+                                                                        sequence.kv->share(sequence.length)));
+        };
+        if (format == ImageFormat::f16) return keep(narrowed(*sequence.image, shape_, *exec_));
+        return keep(sequence.image);
     } catch (const std::bad_alloc&) {
         return no_memory_for_state(slot);
     }

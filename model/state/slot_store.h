@@ -22,11 +22,15 @@ namespace pantheon::model {
 struct SlotStoreOptions {
     std::uint64_t kv_pool_bytes = 0;  // the most that kv_used_bytes() may become by reserve(); 0: no bound
     std::optional<StateShape> other;  // how sequences are kept that ask for it; the same but for the KV
+    kernels::Exec* exec = nullptr;    // whose threads round and widen images; null: none is kept in f16
 };
 
 /// A slot is its state: prefill and decode write into the slot's own images, there is no live copy beside
 /// them. Checkpoints share memory with slots: taking one and starting from one copies nothing; the next step
-/// that writes to what is shared takes its own copy first, in reserve().
+/// that writes to what is shared takes its own copy first, in reserve(). Images in f16 are shared with
+/// nobody: they are rounded in snapshot() and widened in restore(), by all threads, each instead of the copy
+/// in reserve() and with three quarters of its bytes read and written. Only the state in which a sequence
+/// ends, which f32 gives away for nothing, costs a rounding more, between two steps.
 class SlotStore {
   public:
     /// n_slots, n_ctx ≥ 1. Memory for a sequence is taken at bind() and as it grows. With slide_sink < n_ctx
@@ -42,8 +46,9 @@ class SlotStore {
     /// (invalid_argument). Its blocks are there already: the pool may be exceeded by them, not by more.
     Status restore(SlotId slot, const Checkpoint& from);
     /// The slot's sequence as it is after its last step. failed_precondition when the slot is not bound, or
-    /// its sequence is longer than n_ctx: rows of it are gone.
-    Result<CheckpointPtr> snapshot(SlotId slot) const;
+    /// its sequence is longer than n_ctx: rows of it are gone. The sequence itself stays exact whatever the
+    /// format.
+    Result<CheckpointPtr> snapshot(SlotId slot, ImageFormat format = ImageFormat::f32) const;
     /// The slot's sequence goes on in the other shape, its rows rewritten. resource_exhausted when memory is
     /// short, failed_precondition when it is not bound: nothing has changed.
     Status convert(SlotId slot);
@@ -93,6 +98,7 @@ class SlotStore {
     int n_ctx_;
     KvSlide slide_;
     std::uint64_t pool_bytes_;
+    kernels::Exec* exec_;
     std::shared_ptr<KvPools> pools_;
     std::shared_ptr<KvPools> other_pools_;              // of the other shape; null: there is none
     std::vector<std::unique_ptr<Sequence>> sequences_;  // by slot; null: not bound

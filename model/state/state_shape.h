@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/attention/kv_view.h"
+#include "model/state/image_format.h"
 
 namespace pantheon::model {
 
@@ -27,8 +28,9 @@ struct StateShape {
     int kv_window = 0;
 
     /// The recurrent states of a sequence, whatever its length.
-    std::uint64_t image_bytes() const {
-        return static_cast<std::uint64_t>(n_gdn_layers) * (conv_floats + gdn_floats) * sizeof(float);
+    std::uint64_t image_bytes(ImageFormat format = ImageFormat::f32) const {
+        return static_cast<std::uint64_t>(n_gdn_layers) * (conv_floats + gdn_floats) *
+               (format == ImageFormat::f16 ? sizeof(std::uint16_t) : sizeof(float));
     }
     /// One page for each attention layer and KV head: what 64 more rows of a sequence take.
     std::uint64_t kv_bytes_per_page_row() const {

@@ -107,6 +107,7 @@ std::string status_text(const Json& status) {
                .part("", bytes(field(cache, "bytes")), " of " + bytes(field(cache, "limit_bytes")))
                .part("hits ", text(field(cache, "hits")))
                .part("misses ", text(field(cache, "misses")))
+               .part("states in ", text(field(cache, "states")))
                .str();
     out += Line("tokens")
                .part("prompt ", text(field(tokens, "prompt")))

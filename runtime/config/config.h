@@ -60,6 +60,7 @@ struct SchedulerSection {
 struct SessionsSection {
     std::int64_t every = 0;  // tokens between checkpoints; 0: none
     std::int64_t bytes = 0;
+    bool f16 = false;  // recurrent states of what is kept
     std::string dir;
     std::int64_t disk_bytes = 0;
 };

@@ -227,6 +227,13 @@ const KeyRow kRows[] = {
          config.sessions.bytes = host.free_bytes / 10;
          return {};
      }},
+    {.path = "sessions.f16",
+     .field = at<&Config::sessions, &SessionsSection::f16>,
+     .fallback = "false",
+     .help =
+         "keep the recurrent states of the prefix cache in f16, in memory and in files, so that each takes "
+         "half the bytes; the cost: a reply that goes on from a cached state is no longer the same, bit for "
+         "bit, as without a cache, and files written with the other setting are not used"},
     {.path = "sessions.dir",
      .field = at<&Config::sessions, &SessionsSection::dir>,
      .fallback = "\"auto\"",

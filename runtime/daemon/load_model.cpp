@@ -86,8 +86,10 @@ Result<LoadedModel> load_model(const config::Config& config) {
     settings.engine.n_threads = static_cast<int>(config.cpu.threads);
     settings.engine.n_slots = static_cast<int>(engine.slots);
     const model::KvSettings kv = kv_of(config.kv);
-    settings.engine.codec = model::checkpoint_codec(**weights, kv);
-    settings.engine.checkpoint = model::checkpoint_sizes(**weights, kv);
+    const model::ImageFormat images = config.sessions.f16 ? model::ImageFormat::f16 : model::ImageFormat::f32;
+    settings.engine.image_format = images;
+    settings.engine.codec = model::checkpoint_codec(**weights, kv, images);
+    settings.engine.checkpoint = model::checkpoint_sizes(**weights, kv, images);
     if (kv.format != model::KvFormat::q4_0) {
         model::KvSettings in_q4_0 = kv;
         in_q4_0.format = model::KvFormat::q4_0;
@@ -142,8 +144,9 @@ std::string describe_plan(const config::Config& config, const LoadedModel& loade
                         kv.half_bytes > 0 ? " + " + format_bytes(kv.half_bytes) + " of f16 rows" : "",
                         format_bytes(n_slots * kv.slot_bytes));
     const auto cache_bytes = static_cast<std::uint64_t>(config.sessions.bytes);
-    plan += fmt::format("cache    up to {}: {} a state, and its KV\n", format_bytes(cache_bytes),
-                        format_bytes(state_bytes));
+    plan += fmt::format("cache    up to {}: {} a state{}, and its KV\n", format_bytes(cache_bytes),
+                        format_bytes(loaded.settings.engine.checkpoint.image_bytes),
+                        config.sessions.f16 ? " in f16" : "");
     if (!config.sessions.dir.empty())
         plan += fmt::format("disk     up to {} of spilled states in {}\n",
                             format_bytes(static_cast<std::uint64_t>(config.sessions.disk_bytes)),

@@ -12,12 +12,14 @@ namespace {
 /// The fake device's state of a sequence is its tokens; a block has a name for every 16 of them.
 class FakeCheckpoint : public model::Checkpoint {
   public:
-    explicit FakeCheckpoint(const std::vector<TokenId>& sequence, bool is_q4_0_ = false)
+    explicit FakeCheckpoint(const std::vector<TokenId>& sequence, bool is_q4_0_ = false,
+                            bool is_rounded_ = false)
         : Checkpoint(static_cast<std::int32_t>(sequence.size()), names(sequence)),
           tokens(sequence),
-          is_q4_0(is_q4_0_) {}
+          is_q4_0(is_q4_0_),
+          is_rounded(is_rounded_) {}
     std::vector<TokenId> tokens;
-    bool is_q4_0;
+    bool is_q4_0, is_rounded;
 
   private:
     static std::vector<std::uint64_t> names(const std::vector<TokenId>& sequence) {
@@ -56,6 +58,7 @@ class FakeExecutor : public model::Executor {
     }
 
     using Executor::bind;
+    using Executor::snapshot;
     Status bind(SlotId slot, model::SequenceKv kv) override {
         if (control_->fail_bind) return Error(Code::resource_exhausted, "injected: no memory");
         auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
@@ -80,15 +83,19 @@ class FakeExecutor : public model::Executor {
         const auto& state = dynamic_cast<const FakeCheckpoint&>(from);
         sequence = FakeSequence{state.tokens, state.is_q4_0};
         ++control_->n_restored;
+        control_->n_restored_rounded += state.is_rounded ? 1 : 0;
         return {};
     }
-    Result<model::CheckpointPtr> snapshot(SlotId slot) override {
+    Result<model::CheckpointPtr> snapshot(SlotId slot, model::ImageFormat format) override {
         if (control_->fail_snapshot) return Error(Code::resource_exhausted, "injected: no memory");
         const auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
         if (!sequence) return Error(Code::failed_precondition, "not bound");
         if (n_parts_done_.contains(slot)) return Error(Code::failed_precondition, "amid a run");
-        auto checkpoint = std::make_shared<const FakeCheckpoint>(sequence->tokens, sequence->is_q4_0);
+        const bool is_rounded = format == model::ImageFormat::f16;
+        auto checkpoint =
+            std::make_shared<const FakeCheckpoint>(sequence->tokens, sequence->is_q4_0, is_rounded);
         control_->checkpoints.emplace_back(checkpoint);
+        ++(is_rounded ? control_->n_rounded : control_->n_exact);
         return model::CheckpointPtr(std::move(checkpoint));
     }
     void release(SlotId slot) override {

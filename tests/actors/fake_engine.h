@@ -66,14 +66,15 @@ struct FakeDeviceControl {
     std::atomic<bool> is_packed{false};
     std::atomic<int> no_memory_after{-1};  // so many slices
     bool fail_restore = false, fail_snapshot = false;
-    int n_restored = 0;
+    int n_restored = 0, n_restored_rounded = 0;  // the latter: of those whose image was in f16
     /// The device's own bound, whatever the actors count; 0: none. A step that needs more is exhausted.
     std::uint64_t kv_pool_bytes = 0;
     std::uint64_t kv_used_bytes = 0, kv_most_bytes = 0;  // after the last step and after any
     int n_exhausted = 0, n_converted = 0;
     bool fail_bind = false;                                           // no memory for a state
     std::vector<std::weak_ptr<const model::Checkpoint>> checkpoints;  // every one ever taken
-    std::size_t n_held() const;                                       // of these, those that still exist
+    int n_rounded = 0, n_exact = 0;  // of these, with their image in f16 and in f32
+    std::size_t n_held() const;      // of these, those that still exist
 };
 
 /// The token that the fake device prefers after a sequence: a letter, or `end` after some histories. Another

@@ -47,10 +47,11 @@ pantheon_test(actors_test
 target_precompile_headers(actors_test PRIVATE ${CMAKE_SOURCE_DIR}/actors/caf.h)
 # These tests wait for nothing and compute nothing; optimising them only costs the time to build them.
 target_compile_options(actors_test PRIVATE $<$<CONFIG:Release>:-O0>)
-# The same way, with real files.
+# The same way, about what of the cache is on disk, in real files, and about what is rounded.
 pantheon_test(spill_test
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/fake_engine.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/rounded_states_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/spill_folder_test.cpp
     ${CMAKE_CURRENT_LIST_DIR}/spill_test.cpp
     ${CMAKE_CURRENT_SOURCE_DIR}/model/tokenizer/small_vocabulary.cpp

@@ -130,6 +130,18 @@ TEST_F(SpillFolderTest, OthersFilesAreLeftAloneAndLeftoversGo) {
     EXPECT_EQ(left, want);
 }
 
+TEST_F(SpillFolderTest, WhatWasWrittenWithTheOtherImageFormatIsListedWithoutTokens) {
+    const auto written = write({1, 2, 3});
+    ASSERT_TRUE(written);
+    const SpillFolder in_f16(dir_.string(), "model",
+                             model::host_checkpoint_codec(shape_, model::ImageFormat::f16));
+    const auto list = in_f16.list();
+    ASSERT_EQ(list.size(), 1U);
+    EXPECT_TRUE(list[0].tokens.empty());
+    EXPECT_EQ(in_f16.read(written->file).error().code(), Code::failed_precondition);
+    EXPECT_EQ(folder().list().at(0), *written) << "and stays for whoever sets it back";
+}
+
 TEST_F(SpillFolderTest, AnotherModelsOrVersionsFilesAreListedWithoutTokens) {
     const auto written = write({1, 2, 3});
     ASSERT_TRUE(written);

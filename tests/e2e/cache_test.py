@@ -6,7 +6,7 @@ import time
 import unittest
 
 from daemon import Daemon
-from fixture import BUILD, small_model
+from fixture import BUILD, embedded_model, small_model
 from serving_test import without_end
 
 CONFIG = "kv.n_ctx = 4096\nsessions.every = 64\nsessions.bytes = 100000000\n"
@@ -20,8 +20,8 @@ def common_prefix(a, b):
 
 
 class CacheTest(unittest.TestCase):
-    def start(self, config=CONFIG):
-        daemon = Daemon(BUILD, small_model(), config)
+    def start(self, config=CONFIG, model=None):
+        daemon = Daemon(BUILD, model or small_model(), config)
         daemon.start()
         self.addCleanup(daemon.__exit__, None, None, None)
         client = daemon.client()
@@ -155,6 +155,69 @@ class CacheTest(unittest.TestCase):
             self.assertEqual(again["text"], self.answer(client, tokens=more, cache="off")["text"])
             self.assertEqual(client.call("session.drop", session="talk")["dropped"], True)
         self.assertEqual(list(states.glob("*.state")), [])
+
+    def test_states_in_f16_take_less_and_the_replies_that_go_on_from_one_say_so(self):
+        messages = [{"role": "user", "content": "Tell me a story about a fox who lives near the river."}]
+        fields = {"messages": messages, "thinking": False, "max_tokens": 40}
+        found = {}
+        for name, more in (("f32", ""), ("f16", "sessions.f16 = true\n")):
+            client = self.start(CONFIG + more, embedded_model())
+            first = self.answer(client, **fields)
+            bytes_of_states = client.call("status")["cache"]["bytes"]
+            messages_2 = messages + [{"role": "assistant", "content": first["text"]}, {"role": "user", "content": "And then?"}]
+            second = self.answer(client, **{**fields, "messages": messages_2})
+            without = self.answer(client, **{**fields, "messages": messages_2}, cache="off")
+            self.assertEqual(client.call("status")["cache"]["states"], name)
+            self.assertEqual((first["usage"]["cached_tokens"], first["notes"]), (0, []))
+            self.assertGreater(second["usage"]["cached_tokens"], 0)
+            self.assertEqual((without["usage"]["cached_tokens"], without["notes"]), (0, []))
+            self.assertEqual(second["notes"], ["cached_f16"] if name == "f16" else [])
+            found[name] = (bytes_of_states, first["tokens"], without["tokens"], second["tokens"])
+        self.assertEqual(found["f16"][1:3], found["f32"][1:3], "what does not go on from one is as ever")
+        self.assertEqual(found["f32"][3], found["f32"][2], "and with f32 so is what does")
+        self.assertLess(found["f16"][0], 0.75 * found["f32"][0], "KV and tokens take as much as before")
+
+    def test_what_was_written_with_the_other_setting_of_f16_is_left_alone_and_not_used(self):
+        daemon = Daemon(BUILD, embedded_model())
+        self.addCleanup(daemon.__exit__, None, None, None)
+        states = daemon.folder / "states"
+        plain = daemon.config_path.read_text(encoding="utf-8") + f'{CONFIG}sessions.dir = "{states}"\n'
+        tokens = [65 + i % 26 for i in range(200)]
+        sizes = {}
+        for is_f16 in (False, True):
+            daemon.config_path.write_text(plain + ("sessions.f16 = true\n" if is_f16 else ""), encoding="utf-8")
+            daemon.start()
+            with daemon.client() as client:
+                self.assertEqual(client.call("sessions")["sessions"], [], "the other one's are not its own")
+                done = self.answer(client, tokens=tokens, session="talk")
+                self.assertEqual(done["usage"]["cached_tokens"], 0, "nor is what was spilled")
+                before = set(states.glob("*.state")) if states.exists() else set()
+                client.call("session.save", session="talk")
+                (written,) = set(states.glob("*.state")) - before
+                sizes[is_f16] = written.stat().st_size
+            self.assertEqual(daemon.stop(), 0)
+        self.assertLess(sizes[True], sizes[False])
+        # Back again: what was written first serves still, exactly.
+        daemon.config_path.write_text(plain, encoding="utf-8")
+        daemon.start()
+        with daemon.client() as client:
+            (session,) = self.wait_for_sessions(client)
+            more = tokens + [66, 67]
+            again = self.answer(client, tokens=more)
+            self.assertGreaterEqual(again["usage"]["cached_tokens"], len(tokens) - 1)
+            self.assertEqual(again["notes"], [])
+            self.assertEqual(again["tokens"], self.answer(client, tokens=more, cache="off")["tokens"])
+
+    def test_f16_waits_for_a_restart(self):
+        daemon = Daemon(BUILD, small_model())
+        self.addCleanup(daemon.__exit__, None, None, None)
+        daemon.start()
+        with open(daemon.config_path, "a", encoding="utf-8") as config:
+            config.write("sessions.f16 = true\n")
+        with daemon.client() as client:
+            result = client.call("reload")
+            self.assertEqual([change["key"] for change in result["pending_restart"]], ["sessions.f16"])
+            self.assertEqual(client.call("status")["cache"]["states"], "f32")
 
     def wait_for_sessions(self, client):
         """Sessions on disk are loaded in the background after the start."""

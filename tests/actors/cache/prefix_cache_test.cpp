@@ -64,6 +64,25 @@ TEST(PrefixCacheTest, AStateCountsTheF16RowsOfItsOwnLength) {
     EXPECT_EQ(cache.bytes(), 0U);
 }
 
+TEST(PrefixCacheTest, AParkedSequenceTakesMoreWhereCheckpointsAreRounded) {
+    model::CheckpointSizes sizes = kSizes;
+    sizes.parked_extra_bytes = 1000;
+    PrefixCache cache(sizes, 3000);
+    using Arrival = PrefixCache::Arrival;
+    ASSERT_TRUE(cache.reserve(20, Arrival::parked));
+    EXPECT_EQ(cache.bytes(), 1000U + 1000U + 2 * 100U);
+    EXPECT_FALSE(cache.reserve(1, Arrival::parked));
+    EXPECT_FALSE(cache.reserve(1));
+    cache.unreserve(20, Arrival::parked);
+    EXPECT_EQ(cache.bytes(), 0U);
+    ASSERT_TRUE(cache.reserve(20));
+    EXPECT_EQ(cache.bytes(), 1000U + 2 * 100U);
+    EXPECT_TRUE(cache.reserve(20));
+    cache.unreserve(20);
+    cache.unreserve(20);
+    EXPECT_EQ(cache.bytes(), 0U);
+}
+
 TEST(PrefixCacheTest, FindsTheDeepestCheckpointThatLeavesATokenToEvaluate) {
     PrefixCache cache(kSizes, 1 << 20);
     const CheckpointId ab = keep(cache, kAlice, tokens_of("ab"));

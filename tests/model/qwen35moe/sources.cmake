@@ -4,7 +4,8 @@ target_link_libraries(pantheon_tiny_model PUBLIC pantheon_model pantheon_test_su
 
 pantheon_test(qwen35moe_forward_test
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/double_model_test.cpp ${CMAKE_CURRENT_LIST_DIR}/executor_test.cpp
-          ${CMAKE_CURRENT_LIST_DIR}/golden_test.cpp ${CMAKE_CURRENT_LIST_DIR}/invariance_test.cpp
+          ${CMAKE_CURRENT_LIST_DIR}/golden_test.cpp ${CMAKE_CURRENT_LIST_DIR}/image_format_test.cpp
+          ${CMAKE_CURRENT_LIST_DIR}/invariance_test.cpp
           ${CMAKE_CURRENT_LIST_DIR}/kv_pool_test.cpp
           ${CMAKE_CURRENT_LIST_DIR}/slide_test.cpp ${CMAKE_CURRENT_LIST_DIR}/step_bytes_test.cpp
   LIBS pantheon_tiny_model)

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <random>
 
+#include "kernels/quant/dequantize.h"
 #include "model/state/slot_store.h"
 
 namespace pantheon::model {
@@ -221,6 +224,109 @@ TEST(CheckpointTest, HalfRowsAreKeptAtBothEndsAndNowhereElse) {
     advance(slots, SlotId{0}, history, numbers(100, 3000));
     ASSERT_TRUE(slots.restore(SlotId{1}, **checkpoint));
     expect_holds(slots, SlotId{1}, numbers(400));
+}
+
+/// A store whose images can be kept in f16.
+struct RoundingStore {
+    kernels::ThreadTeam team{2};
+    kernels::Exec exec{team};
+    SlotStore slots{shape_of_test(), 2, 500, {}, {0, {}, &exec}};
+};
+
+TEST(RoundedCheckpointTest, HoldsHalfTheBytesAndGivesEachValueAsAHalfKeepsIt) {
+    RoundingStore store;
+    SlotStore& slots = store.slots;
+    History history;
+    ASSERT_TRUE(slots.bind(SlotId{0}));
+    advance(slots, SlotId{0}, history, numbers(100));
+    for (int layer = 0; layer < kGdnLayers; ++layer) {
+        for (int i = 0; i < 6; ++i)
+            slots.conv_state(SlotId{0}, layer)[i] = 1.0F / static_cast<float>(3 + i + 10 * layer);
+        for (int i = 0; i < 8; ++i)
+            slots.gdn_state(SlotId{0}, layer).data[i] = -1.0F / static_cast<float>(7 + i + 10 * layer);
+    }
+    const auto kept = slots.snapshot(SlotId{0}, ImageFormat::f16);
+    ASSERT_TRUE(kept) << kept.error().to_string();
+    const auto& host = dynamic_cast<const HostCheckpoint&>(**kept);
+    EXPECT_EQ(host.format(), ImageFormat::f16);
+    EXPECT_EQ(host.image, nullptr);
+    const std::size_t n_bytes = host.half_image->conv.size() * sizeof(*host.half_image->conv.data()) +
+                                host.half_image->gdn.size() * sizeof(*host.half_image->gdn.data());
+    EXPECT_EQ(n_bytes, shape_of_test().image_bytes(ImageFormat::f16));
+    EXPECT_EQ(2 * n_bytes, shape_of_test().image_bytes());
+    ASSERT_TRUE(slots.restore(SlotId{1}, **kept));
+    EXPECT_EQ(slots.length(SlotId{1}), 100);
+    EXPECT_EQ(slots.kv(SlotId{0}, 1).k_row(99, 1), slots.kv(SlotId{1}, 1).k_row(99, 1)) << "KV is shared";
+    const auto rounded = [](float x) { return kernels::half_to_float(kernels::float_to_half(x)); };
+    for (int layer = 0; layer < kGdnLayers; ++layer) {
+        for (int i = 0; i < 6; ++i)
+            EXPECT_EQ(slots.conv_state(SlotId{1}, layer)[i], rounded(slots.conv_state(SlotId{0}, layer)[i]));
+        for (int i = 0; i < 8; ++i)
+            EXPECT_EQ(slots.gdn_state(SlotId{1}, layer).data[i],
+                      rounded(slots.gdn_state(SlotId{0}, layer).data[i]));
+    }
+    // What was rounded once is not changed by being kept again.
+    const auto again = slots.snapshot(SlotId{1}, ImageFormat::f16);
+    ASSERT_TRUE(again);
+    const auto& second = *dynamic_cast<const HostCheckpoint&>(**again).half_image;
+    EXPECT_TRUE(std::equal(second.gdn.begin(), second.gdn.end(), host.half_image->gdn.begin()));
+    EXPECT_TRUE(std::equal(second.conv.begin(), second.conv.end(), host.half_image->conv.begin()));
+}
+
+TEST(RoundedCheckpointTest, TheSequenceItselfStaysExactAndGoesOnInPlace) {
+    RoundingStore store;
+    SlotStore& slots = store.slots;
+    History history;
+    ASSERT_TRUE(slots.bind(SlotId{0}));
+    advance(slots, SlotId{0}, history, numbers(70));
+    const float* image = slots.gdn_state(SlotId{0}, 0).data;
+    const auto rounded = slots.snapshot(SlotId{0}, ImageFormat::f16);
+    ASSERT_TRUE(rounded);
+    advance(slots, SlotId{0}, history, numbers(5, 900));
+    EXPECT_EQ(slots.gdn_state(SlotId{0}, 0).data, image) << "there is nothing to copy";
+    expect_holds(slots, SlotId{0}, history);
+    // Beside it an exact one, as of a parked sequence.
+    const auto exact = slots.snapshot(SlotId{0});
+    ASSERT_TRUE(exact);
+    EXPECT_EQ(dynamic_cast<const HostCheckpoint&>(**exact).format(), ImageFormat::f32);
+    slots.release(SlotId{0});
+    ASSERT_TRUE(slots.restore(SlotId{1}, **exact));
+    expect_holds(slots, SlotId{1}, history);
+    // A sequence that goes on from the rounded one owns what it got.
+    ASSERT_TRUE(slots.restore(SlotId{0}, **rounded));
+    image = slots.gdn_state(SlotId{0}, 0).data;
+    ASSERT_TRUE(slots.reserve(SlotId{0}, 1));
+    EXPECT_EQ(slots.gdn_state(SlotId{0}, 0).data, image);
+}
+
+TEST(RoundedCheckpointTest, WhatAHalfCannotHoldIsCutOffAndWhatIsNotFiniteIsNaN) {
+    RoundingStore store;
+    SlotStore& slots = store.slots;
+    History history;
+    ASSERT_TRUE(slots.bind(SlotId{0}));
+    advance(slots, SlotId{0}, history, numbers(10));
+    float* state = slots.gdn_state(SlotId{0}, 1).data;
+    state[0] = 1e6F, state[1] = -1e30F, state[2] = 1e-12F;
+    slots.conv_state(SlotId{0}, 0)[0] = std::numeric_limits<float>::infinity();
+    ASSERT_TRUE(slots.restore(SlotId{1}, **slots.snapshot(SlotId{0}, ImageFormat::f16)));
+    state = slots.gdn_state(SlotId{1}, 1).data;
+    EXPECT_EQ(state[0], 65504.0F);
+    EXPECT_EQ(state[1], -65504.0F);
+    EXPECT_EQ(state[2], 0.0F);
+    EXPECT_TRUE(std::isnan(slots.conv_state(SlotId{1}, 0)[0]));
+}
+
+TEST(RoundedCheckpointTest, AStoreWithoutThreadsForItRefuses) {
+    RoundingStore store;
+    History history;
+    ASSERT_TRUE(store.slots.bind(SlotId{0}));
+    advance(store.slots, SlotId{0}, history, numbers(10));
+    const auto rounded = store.slots.snapshot(SlotId{0}, ImageFormat::f16);
+    ASSERT_TRUE(rounded);
+    SlotStore plain(shape_of_test(), 1, 500);
+    EXPECT_EQ(plain.restore(SlotId{0}, **rounded).error().code(), Code::invalid_argument);
+    ASSERT_TRUE(plain.bind(SlotId{0}));
+    EXPECT_EQ(plain.snapshot(SlotId{0}, ImageFormat::f16).error().code(), Code::invalid_argument);
 }
 
 /// Random forks, moves, releases and drops, beside whole copies of every history.

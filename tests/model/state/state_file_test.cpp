@@ -193,6 +193,38 @@ TEST_F(StateFileTest, AnotherModelsOrFormatsStateIsNotTaken) {
     EXPECT_TRUE(read_state_file(path_, "model", *codec_)) << "a failed write leaves the old file";
 }
 
+TEST_F(StateFileTest, AFileOfTheOtherImageFormatIsRefusedInBothDirections) {
+    kernels::ThreadTeam team(1);
+    kernels::Exec exec(team);
+    SlotStore slots(shape_, 2, 200, {}, {0, {}, &exec});
+    ASSERT_TRUE(slots.restore(SlotId{0}, **slots_.snapshot(SlotId{0})));
+    const auto rounded = *slots.snapshot(SlotId{0}, ImageFormat::f16);
+    const auto codec = host_checkpoint_codec(shape_, ImageFormat::f16);
+    EXPECT_EQ(codec_->encoded_bytes(70) - codec->encoded_bytes(70), shape_.image_bytes() / 2);
+    EXPECT_EQ(write_state_file(path_, header(), *rounded, *codec_).error().code(), Code::invalid_argument);
+    EXPECT_EQ(write_state_file(path_, header(), **slots_.snapshot(SlotId{0}), *codec).error().code(),
+              Code::invalid_argument);
+
+    ASSERT_TRUE(write_state_file(path_, header(), *rounded, *codec));
+    EXPECT_EQ(std::filesystem::file_size(path_), state_file_bytes(header(), *codec));
+    EXPECT_EQ(read_state_file(path_, "model", *codec_).error().code(), Code::failed_precondition);
+    const auto read = read_state_file(path_, "model", *codec);
+    ASSERT_TRUE(read) << read.error().to_string();
+    // From disk the same bits as from memory.
+    slots.release(SlotId{0});
+    ASSERT_TRUE(slots.restore(SlotId{0}, *read->state));
+    ASSERT_TRUE(slots.restore(SlotId{1}, *rounded));
+    for (int layer = 0; layer < 2; ++layer) {
+        EXPECT_EQ(std::memcmp(slots.conv_state(SlotId{0}, layer), slots.conv_state(SlotId{1}, layer), 24), 0);
+        EXPECT_EQ(
+            std::memcmp(slots.gdn_state(SlotId{0}, layer).data, slots.gdn_state(SlotId{1}, layer).data, 32),
+            0);
+    }
+
+    ASSERT_TRUE(write());
+    EXPECT_EQ(read_state_file(path_, "model", *codec).error().code(), Code::failed_precondition);
+}
+
 TEST_F(StateFileTest, AFolderThatCannotBeWrittenIsSaid) {
     const auto state = slots_.snapshot(SlotId{0});
     const Status written = write_state_file((dir_ / "none/a.state").string(), header(), **state, *codec_);

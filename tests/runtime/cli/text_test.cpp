@@ -67,6 +67,7 @@ TEST(StatusTextTest, ShowsWhatIsThere) {
             "threads": 2, "weights_bytes": 2048, "kv_used_bytes": 0, "kv_pool_bytes": 1048576}],
             "slots": {"configured": 16, "effective": 16, "reason": "configured", "busy": 1, "parked": 0},
             "queue": {"waiting": 0, "limit": 64}, "last_step_age_ms": 12}],
+        "cache": {"bytes": 1024, "limit_bytes": 2048, "hits": 4, "misses": 5, "states": "f16"},
         "config": {"path": "/c.toml", "pending_restart": ["kv.n_ctx"]},
         "requests": [{"id": "a", "phase": "decode", "age_ms": 5}]})");
     const std::string text = status_text(status);
@@ -76,7 +77,8 @@ TEST(StatusTextTest, ShowsWhatIsThere) {
           "engine    main, ready, slots 1 busy of 16 (configured), parked 0, queue 0 of 64, last step 12 ms "
           "ago\n",
           "  die     cpu, ready, isa scalar, 2 threads, weights 2.0 KiB, KV 0 B of 1.0 MiB\n",
-          "config    /c.toml\n", "  waits   kv.n_ctx\n", "request   a, decode, 5 ms old\n"})
+          "cache     1.0 KiB of 2.0 KiB, hits 4, misses 5, states in f16\n", "config    /c.toml\n",
+          "  waits   kv.n_ctx\n", "request   a, decode, 5 ms old\n"})
         EXPECT_THAT(text, HasSubstr(part)) << text;
 }
 

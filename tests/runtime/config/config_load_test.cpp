@@ -96,6 +96,11 @@ TEST(ConfigLoadTest, OneElementOfAnEngineArrayIsAnEngine) {
     EXPECT_EQ(config->engines[0].slots, 3);
 }
 
+TEST(ConfigLoadTest, StatesAreKeptInF32UnlessTheFileSaysOtherwise) {
+    EXPECT_FALSE(loaded("")->sessions.f16);
+    EXPECT_TRUE(loaded("sessions.f16 = true\n")->sessions.f16);
+}
+
 TEST(ConfigLoadTest, ThePoolIsANumberOfBytes) {
     EXPECT_EQ(loaded("kv.pool_bytes = 1048576\n")->kv.pool_bytes, 1048576);
 }
