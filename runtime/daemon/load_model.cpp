@@ -58,6 +58,7 @@ Result<LoadedModel> load_model(const config::Config& config) {
 
     LoadedModel loaded;
     loaded.weights = *weights;
+    loaded.files.assign((*file)->shard_paths().begin(), (*file)->shard_paths().end());
     loaded.file_sampling = *sampling;
     actors::DaemonSettings& settings = loaded.settings;
     settings.version = PANTHEON_VERSION;

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "actors/settings.h"
 #include "model/qwen35moe/weights.h"
@@ -13,6 +14,7 @@ namespace pantheon::daemon {
 
 struct LoadedModel {
     std::shared_ptr<const model::Weights> weights;
+    std::vector<std::string> files;  // that they are mapped from
     actors::DaemonSettings settings;
     actors::SamplingDefaults file_sampling;  // the model file's own
 };

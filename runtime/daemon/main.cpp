@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <iostream>
 
+#include "model/gguf/file_warmer.h"
 #include "runtime/base/log.h"
 #include "runtime/base/standard_streams.h"
+#include "runtime/config/free_memory.h"
 #include "runtime/config/load.h"
 #include "runtime/daemon/command_line.h"
 #include "runtime/daemon/config_file.h"
@@ -72,6 +74,7 @@ int run(const CommandLine& command) {
         std::cout << describe_plan(config, *loaded);
         return kClean;
     }
+    const model::FileWarmer warmer(loaded->files, [] { return config::free_memory_bytes(); });
     // A folder of files has no pressure that the kernel would wake us for.
     const std::string& readings_dir = config.memory.readings_dir;
     loaded->settings.memory.source = std::make_shared<memory::HostReadings>(
