@@ -173,7 +173,10 @@ PlannedStep SchedulerState::plan_rows() {
             slot.has_reply = !s->generated.empty();
             slot.begun = s->begun;
         }
-        PlannedStep step = plan_step(progress, read_limits(progress));
+        const auto n_rows = static_cast<int>(std::count_if(progress.begin(), progress.end(), is_decode_row));
+        const int n_waiting = std::max(n_rows, n_decoding());
+        PlannedStep step = plan_step(progress, read_limits(n_rows, n_waiting));
+        step.n_decoding = n_waiting;
         bool has_started = false;
         for (const PlannedRows& r : step.rows) {
             const std::size_t index = *find_placed(r.slot);
@@ -190,9 +193,8 @@ int SchedulerState::n_decoding() const {
         std::count_if(seats.begin(), seats.end(), [](const auto& s) { return s && s->is_decoding(); }));
 }
 
-ReadLimits SchedulerState::read_limits(std::span<const SlotProgress> progress) const {
-    const auto n_rows = static_cast<int>(std::count_if(progress.begin(), progress.end(), is_decode_row));
-    ReadLimits limits = pacer.limits(n_rows, std::max(n_rows, n_decoding()), settings->limits.max_gap);
+ReadLimits SchedulerState::read_limits(int n_decode_rows, int n_decoding) const {
+    ReadLimits limits = pacer.limits(n_decode_rows, n_decoding, settings->limits.max_gap);
     for (ChunkRows* rows : {&limits.beside, &limits.in_parts}) {
         rows->prompt = std::min(rows->prompt, orders.prefill_rows);
         rows->score = std::min(rows->score, orders.prefill_rows);
@@ -208,7 +210,7 @@ void SchedulerState::start_step() {
     StepPlan plan;
     plan.step = next_step++;
     step_shape = {};
-    step_shape.n_decoding = n_decoding();
+    step_shape.n_decoding = planned.n_decoding;
     step_shape.is_part = planned.part_ms > 0;
     plan.part_ms = planned.part_ms;
     for (PlannedRows r : planned.rows) {

@@ -164,7 +164,7 @@ struct SchedulerState {
     void begin(std::size_t index, SlotId place, JobPtr job);
     void start_step();
     PlannedStep plan_rows();
-    ReadLimits read_limits(std::span<const SlotProgress> progress) const;
+    ReadLimits read_limits(int n_decode_rows, int n_decoding) const;
     int n_decoding() const;
     void apply(RunResult& result, const Clock::time_point now);
     void accept(std::size_t index, AcceptedToken token);

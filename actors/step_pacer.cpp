@@ -10,7 +10,7 @@ constexpr double kLeastRowShare = 0.25;  // of a step's time is its rows' fault,
 constexpr double kAim = 0.85;
 // Of a part beside streams: it has one unit at least, however long that turns out.
 constexpr double kUnitOfPart = 0.7;
-constexpr double kShortStepMs = 10;  // such a chunk nobody notices; turns would only make work
+constexpr double kShortStepMs = 10;  // a chunk in such a step nobody notices; turns would only make work
 
 }  // namespace
 
@@ -51,7 +51,7 @@ void PrefillTurns::decoded(double elapsed_ms) {
 }
 
 void PrefillTurns::read(double elapsed_ms, bool has_decode_rows) {
-    if (elapsed_ms < kShortStepMs) return;
+    if (has_decode_rows && elapsed_ms < kShortStepMs) return;
     const double reading_ms = has_decode_rows ? std::max(0.0, elapsed_ms - decode_ms_) : elapsed_ms;
     spend(reading_ms, elapsed_ms);
     has_decoded_ = has_decode_rows;

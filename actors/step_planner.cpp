@@ -34,7 +34,7 @@ PlannedStep plan_step(std::span<const SlotProgress> slots, const ReadLimits& lim
         }
     }
     if (!reader) return step;
-    if (reader->begun) return {{*reader->begun}, limits.part_ms};
+    if (reader->begun) return {{*reader->begun}, limits.part_ms, 0};
     const std::int64_t end = std::min(feedable_end(*reader), reader->stop);
     const std::int64_t n_beside = limits.beside.of(*reader);
     const auto rows_to = [&](std::int64_t n_rows) {
@@ -42,7 +42,7 @@ PlannedStep plan_step(std::span<const SlotProgress> slots, const ReadLimits& lim
         return PlannedRows{reader->slot, reader->n_fed, last, last == reader->n_known && !reader->is_score};
     };
     if (end - reader->n_fed > n_beside && n_beside < kWorthBeside)
-        return {{rows_to(limits.in_parts.of(*reader))}, limits.part_ms};
+        return {{rows_to(limits.in_parts.of(*reader))}, limits.part_ms, 0};
     step.rows.push_back(rows_to(n_beside));
     return step;
 }

@@ -47,6 +47,7 @@ struct ReadLimits {
 struct PlannedStep {
     std::vector<PlannedRows> rows;
     double part_ms = 0;  // not 0: a part of a run, which is all of it
+    int n_decoding = 0;  // who could decode or soon can, in this step or not
 };
 
 /// Together with rows that decode a chunk of so many reads the weights about as well as one of more.

@@ -3,7 +3,6 @@
 // reply.
 #include <algorithm>
 #include <numeric>
-#include <thread>
 
 #include "tests/actors/daemon_fixture.h"
 
@@ -49,10 +48,7 @@ TEST_F(RunsInPartsTest, StreamsDecodeBetweenTheParts) {
     deliver("c", s, greedy(long_talker('a')));
     run_until([&] { return streamed("c", s).size() == 3; });
     std::vector<std::size_t> n_streamed;
-    control->during_each_part = [&](const model::StepRun&) {
-        n_streamed.push_back(streamed("c", s).size());
-        std::this_thread::sleep_for(std::chrono::milliseconds(15));  // else nobody would mind
-    };
+    control->during_each_part = [&](const model::StepRun&) { n_streamed.push_back(streamed("c", s).size()); };
     deliver("c", r, greedy(prompt(60, 'b')));
     run();
     control->during_each_part = nullptr;
@@ -60,6 +56,22 @@ TEST_F(RunsInPartsTest, StreamsDecodeBetweenTheParts) {
     EXPECT_GT(n_streamed[1], n_streamed[0]);
     expect_whole(s, long_talker('a'));
     expect_whole(r, prompt(60, 'b'));
+}
+
+TEST_F(RunsInPartsTest, WhoBeginsToDecodeNeedNotWaitForTheRest) {
+    start();
+    std::vector<std::size_t> n_streamed;
+    control->during_each_part = [&](const model::StepRun&) {
+        if (n_streamed.empty()) {
+            deliver("c", s, greedy({'h'}, 1));  // a prompt of one token has nothing to read
+            scheduler.run();
+        }
+        n_streamed.push_back(streamed("c", s).size());
+    };
+    deliver("c", r, greedy(prompt(60, 'b')));
+    run();
+    control->during_each_part = nullptr;
+    EXPECT_EQ(n_streamed.back(), 1U);
 }
 
 TEST_F(RunsInPartsTest, ACancelBetweenTwoPartsFreesThePlaceWithoutTheRest) {

@@ -217,6 +217,19 @@ TEST(StepPacerTest, StreamsThatWaitForTheirSlotsWordAreNotOvertaken) {
     EXPECT_GT(pacer.limits(4, 4, 200ms).in_parts.prompt, 0) << "paid back";
 }
 
+TEST(StepPacerTest, PartsThatAreShortTakeTurnsWithTheStreamsToo) {
+    StepPacer pacer;
+    StepShape decode, part, beside;
+    decode.n_decode_rows = decode.n_decoding = part.n_decoding = beside.n_decode_rows = beside.n_decoding = 4;
+    part.n_read_rows = beside.n_read_rows = 60;
+    part.is_part = true;
+    for (int i = 0; i < 20; ++i) pacer.observe(decode, {1, 0});
+    pacer.observe(beside, {5, 0});
+    EXPECT_GT(pacer.limits(4, 4, 5ms).in_parts.prompt, 0) << "they decoded in it";
+    pacer.observe(part, {1, 0});
+    EXPECT_EQ(pacer.limits(4, 4, 5ms).in_parts.prompt, 0);
+}
+
 TEST(PartClockTest, EndsAPartBeforeTheUnitThatWouldNotFit) {
     const PartClock::Instant start{};
     const auto at = [&](int ms) { return start + std::chrono::milliseconds(ms); };

@@ -35,6 +35,7 @@ KV = (  # one of these, drawn as well
     'kv.n_ctx = 800\nkv.format = "q4_0"\nkv.overflow = "slide"',
 )
 BYTES = (0, 3_000_000, 200_000_000)  # of sessions.bytes: parked states are not kept, some are, all are
+GAPS = (1, 1, 5, 200)  # scheduler.max_gap_ms: prompts are read unit by unit, in a few parts, whole
 
 
 class Storm:
@@ -139,8 +140,8 @@ class Storm:
         self.counts["silences"] += 1
 
     def reload(self):
-        n_bytes = self._rng.choice(BYTES)
-        self._daemon.config_path.write_text(f"{self._config}sessions.bytes = {n_bytes}\n", encoding="utf-8")
+        live = f"sessions.bytes = {self._rng.choice(BYTES)}\nscheduler.max_gap_ms = {self._rng.choice(GAPS)}\n"
+        self._daemon.config_path.write_text(self._config + live, encoding="utf-8")
         self._clients[0].send("reload")
         self.counts["reloads"] += 1
 
