@@ -86,9 +86,9 @@ ReadLimits StepPacer::limits(std::int64_t n_decode_rows, int n_decoding,
         return std::max<std::int64_t>(pace.steps.rows(step_ms) - n_decode_rows, 1);
     };
     const auto in_parts = [&](const Pace& pace) {
-        return n_decoding > 0
-                   ? std::min(pace.units.rows(kUnitOfPart * turns_.usual_part_ms(max_gap)), kMaxRunBeside)
-                   : pace.units.rows(static_cast<double>(max_gap.count()));
+        return n_decoding > 0 ? std::clamp(pace.units.rows(kUnitOfPart * turns_.usual_part_ms(max_gap)),
+                                           kMinRun, kMaxRunBeside)
+                              : std::max(pace.units.rows(static_cast<double>(max_gap.count())), kMinRun);
     };
     limits.beside = {beside(prompt_), beside(score_)};
     limits.in_parts = {in_parts(prompt_), in_parts(score_)};

@@ -81,7 +81,9 @@ struct StepTime {
     double longest_unit_ms = 0;  // not 0: a run in parts is done; of all of it
 };
 
-/// Beside streams a run in parts has no more rows: it holds its slot until it is done.
+/// Rows of a run in parts. Fewer would read about as many experts, whatever max_gap is; beside streams no
+/// more, since a run holds its slot until it is done.
+inline constexpr std::int64_t kMinRun = 32;
 inline constexpr std::int64_t kMaxRunBeside = 256;
 
 /// A prompt is read by the fewest passes over the weights: in runs of many rows, in parts so short that

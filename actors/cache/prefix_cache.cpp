@@ -229,11 +229,17 @@ void PrefixCache::erase(CheckpointId id) {
 
 void PrefixCache::set_limit(std::uint64_t limit_bytes) {
     limit_bytes_ = limit_bytes;
-    shrink_to_limit();
-    if (is_enabled()) return;
-    // Nothing is kept any more, named or not.
-    names_.clear();
-    for (auto& [id, entry] : entries_) entry.n_names = 0;
+    // Names that are too many for it would keep everything else out for ever.
+    while (named_bytes() > limit_bytes_ / 2) {
+        const auto last_use = [this](const auto& named) {
+            return entries_.at(named.second.checkpoint).last_use;
+        };
+        const auto oldest = std::min_element(names_.begin(), names_.end(), [&](const auto& a, const auto& b) {
+            return last_use(a) < last_use(b);
+        });
+        --entries_.at(oldest->second.checkpoint).n_names;
+        names_.erase(oldest);
+    }
     shrink_to_limit();
 }
 

@@ -82,6 +82,7 @@ class PrefixCache {
     std::optional<Session> session(const CacheSpace& space, const std::string& name) const;
     std::vector<Session> sessions(const CacheSpace& space) const;  // by name
 
+    /// Names go, those first that have not been used for longest, until named states take half of it at most.
     void set_limit(std::uint64_t limit_bytes);
     /// A bound below the limit for as long as memory is short; nothing: the limit alone. What is worth least
     /// goes at once or, when it is patient and copies are made, once it has one; named states stay.

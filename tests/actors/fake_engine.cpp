@@ -114,6 +114,7 @@ class FakeExecutor : public model::Executor {
     Result<bool> pack_some(std::chrono::microseconds) override {
         if (control_->no_memory_after >= 0 && n_packed_ >= control_->no_memory_after)
             return Error(Code::resource_exhausted, "injected: no memory");
+        if (control_->during_each_pack) control_->during_each_pack();
         if (n_packed_ < n_to_pack_) ++n_packed_;
         control_->is_packed = n_packed_ == n_to_pack_;
         return n_packed_ < n_to_pack_;

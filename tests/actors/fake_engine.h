@@ -63,6 +63,7 @@ struct FakeDeviceControl {
     std::function<void(std::span<const model::StepRun>)> during_each_step;
     std::vector<std::size_t> rows_per_step;
     std::atomic<int> n_to_pack{0};  // slices of packing
+    std::function<void()> during_each_pack;
     std::atomic<bool> is_packed{false};
     std::atomic<int> no_memory_after{-1};  // so many slices
     bool fail_restore = false, fail_snapshot = false;

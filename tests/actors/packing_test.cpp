@@ -1,6 +1,5 @@
 // Weights are packed beside the steps, not before the first one.
-#include <limits>
-#include <thread>
+#include <utility>
 
 #include "tests/actors/daemon_fixture.h"
 
@@ -32,27 +31,20 @@ TEST_F(PackingTest, IsDoneByItselfAndReportedWhenNobodyAsksForAnything) {
     EXPECT_EQ(reported_bytes(), 5u) << "a request that ends takes no packed weights with it";
 }
 
-/// The die has a thread of its own here, so that it packs while the others work: this test waits in real
-/// time.
 TEST_F(PackingTest, TheDaemonIsReadyAndStreamsBeforeItIsDone) {
-    settings.engine.is_die_detached = true;
-    control->n_to_pack = std::numeric_limits<int>::max();
-    launch();
-    const auto wait_for = [this](auto condition) {
-        const auto give_up = Clock::now() + std::chrono::seconds(60);
-        while (!condition() && Clock::now() < give_up)
-            if (!scheduler.try_run_once()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        return condition();
+    control->n_to_pack = 100;
+    bool was_ready = false, has_streamed = false;
+    control->during_each_pack = [&] {
+        scheduler.run();  // what the others have to do
+        if (is_ready && !std::exchange(was_ready, true)) deliver("a", std::uint64_t{1}, greedy({'a', 'b'}));
+        has_streamed = has_streamed || !events<DoneEvent>("a", std::uint64_t{1}).empty();
     };
-    ASSERT_TRUE(wait_for([this] { return is_ready; }));
-    deliver("a", std::uint64_t{1}, greedy({'a', 'b'}));
-    ASSERT_TRUE(wait_for([this] { return !events<DoneEvent>("a", std::uint64_t{1}).empty(); }));
+    start();
+    control->during_each_pack = nullptr;
+    EXPECT_TRUE(control->is_packed);
+    EXPECT_TRUE(was_ready);
+    EXPECT_TRUE(has_streamed);
     EXPECT_EQ(streamed("a", std::uint64_t{1}), expected({'a', 'b'}));
-    EXPECT_FALSE(control->is_packed);
-    caf::anon_send(root, Shutdown{});
-    EXPECT_TRUE(wait_for([this] { return is_stopped; }));
-    wiring.reset();
-    root = SupervisorActor();
 }
 
 TEST_F(PackingTest, WithoutMemoryForAllOfItWhatIsPackedStays) {

@@ -197,7 +197,7 @@ TEST(StepPacerTest, ScoreJobsHaveAPaceOfTheirOwn) {
     for (int i = 0; i < 400; ++i) pacer.observe(decode, {50, 0});  // what the streams are owed
     const ReadLimits limits = pacer.limits(0, 1, 222ms);
     EXPECT_GE(limits.in_parts.prompt, 60);
-    EXPECT_LE(limits.in_parts.score, 10);
+    EXPECT_EQ(limits.in_parts.score, kMinRun);
 }
 
 TEST(StepPacerTest, StreamsThatWaitForTheirSlotsWordAreNotOvertaken) {
@@ -215,6 +215,25 @@ TEST(StepPacerTest, StreamsThatWaitForTheirSlotsWordAreNotOvertaken) {
     EXPECT_GT(pacer.limits(0, 0, 200ms).in_parts.prompt, 0) << "nobody is left who decodes";
     for (int i = 0; i < 5; ++i) pacer.observe(decode, {50, 0});
     EXPECT_GT(pacer.limits(4, 4, 200ms).in_parts.prompt, 0) << "paid back";
+}
+
+TEST(StepPacerTest, AGapThatNothingCanKeepDoesNotMakePromptsCrawl) {
+    for (const int max_gap : {1, 2, 5, 20}) {
+        SCOPED_TRACE(max_gap);
+        Simulation die;
+        die.step_ms = 40;
+        die.row_ms = 3;
+        die.n_layers = 40;
+        die.n_streams = 1;
+        die.max_gap = std::chrono::milliseconds(max_gap);
+        die.run(20000);
+        const double one_step = die.pass_ms(1);
+        const double two_units = die.pass_ms(2 * kMinRun) / die.n_layers;
+        EXPECT_LE(die.longest_gap_ms, one_step + std::max(1.05 * max_gap, two_units));
+        EXPECT_GE(die.streams * one_step / die.elapsed_ms, 0.60);
+        EXPECT_LE((die.elapsed_ms - die.streams * one_step) / die.read,
+                  1.05 * die.pass_ms(kMinRun) / kMinRun);
+    }
 }
 
 TEST(StepPacerTest, PartsThatAreShortTakeTurnsWithTheStreamsToo) {

@@ -214,6 +214,26 @@ TEST(PrefixCacheTest, NamedStatesTakeHalfOfTheBudgetAtMost) {
     EXPECT_EQ(n_named, 3);
 }
 
+TEST(PrefixCacheTest, ALowerLimitTakesTheNamesThatAreTooManyForIt) {
+    PrefixCache cache(kSizes, 20000);
+    for (const TokenId t : {'a', 'b', 'c', 'd'}) {
+        const CheckpointId id = keep(cache, kAlice, Tokens(60, t));
+        ASSERT_TRUE(cache.name_session(kAlice, std::string(1, static_cast<char>(t)), kAlice, id));
+    }
+    ASSERT_EQ(cache.find(kAlice, Tokens(61, 'a')).length, 60);  // used last
+    cache.set_limit(6000);
+    EXPECT_LE(cache.bytes(), 6000U);
+    const auto left = cache.sessions(kAlice);
+    ASSERT_EQ(left.size(), 2U);
+    EXPECT_EQ(left[0].name, "a");
+    EXPECT_EQ(left[1].name, "d");
+    const CheckpointId other = keep(cache, kAlice, Tokens(60, 'x'));
+    EXPECT_TRUE(cache.contains(other)) << "there is room for others again";
+    cache.set_limit(0);
+    EXPECT_TRUE(cache.sessions(kAlice).empty());
+    EXPECT_EQ(cache.bytes(), 0U);
+}
+
 TEST(PrefixCacheTest, ANameThatCannotMoveStaysWhereItIs) {
     PrefixCache cache({1000, 100, 16}, 8000);
     const CheckpointId small = keep(cache, kAlice, tokens_of("small"));
