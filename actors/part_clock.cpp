@@ -2,19 +2,15 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 
 namespace pantheon::actors {
 namespace {
 
+constexpr std::size_t kPeriod = 8;  // units: every fourth layer is an attention layer
+
 double ms(PartClock::Instant::duration time) {
     return std::chrono::duration<double, std::milli>(time).count();
-}
-
-double median(std::vector<double> values) {
-    if (values.empty()) return 0;
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
 }
 
 }  // namespace
@@ -25,14 +21,16 @@ void PartClock::unit_done(Instant now) {
 }
 
 bool PartClock::is_part_over() const {
-    const double next = units_.size() > 1 ? units_[units_.size() - 2] : units_.back();
+    const std::size_t n = units_.size();
+    const double next = n >= kPeriod ? units_[n - kPeriod] : n >= 2 ? units_[n - 2] : units_.back();
     return ms(last_ - begin_) + next > part_ms_;
 }
 
 double PartClock::longest_unit_ms() const {
-    std::vector<double> of_kind[2];
-    for (std::size_t i = 0; i + 1 < units_.size(); ++i) of_kind[i % 2].push_back(units_[i]);
-    return std::max({median(of_kind[0]), median(of_kind[1]), units_.back()});
+    if (units_.size() < 3) return *std::max_element(units_.begin(), units_.end());
+    std::vector<double> units(units_.begin(), units_.end() - 1);
+    std::nth_element(units.begin(), units.begin() + 1, units.end(), std::greater<>());
+    return std::max(units[1], units_.back());
 }
 
 }  // namespace pantheon::actors

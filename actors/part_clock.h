@@ -7,7 +7,8 @@
 namespace pantheon::actors {
 
 /// Of one run. A part ends before the unit that would end past its time, as far as those before tell: mixers
-/// and experts take turns, so a unit takes about as long as the one before the last. A part has one unit at
+/// and experts take turns, so a unit takes about as long as the one before the last, or better, as the one of
+/// four layers before, since attention takes the longer the longer its context is. A part has one unit at
 /// least.
 class PartClock {
   public:
@@ -18,8 +19,8 @@ class PartClock {
     }
     void unit_done(Instant now);
     bool is_part_over() const;
-    /// Of the run, which is done: what its mixers, its experts or its head take, whichever is most. Of many
-    /// the median: what else happens on the machine makes single ones longer.
+    /// Of the run, which is done: the second longest, as what else happens on the machine may have lengthened
+    /// one, or its head, which comes once.
     double longest_unit_ms() const;
 
   private:

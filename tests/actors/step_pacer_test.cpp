@@ -268,15 +268,41 @@ TEST(PartClockTest, EndsAPartBeforeTheUnitThatWouldNotFit) {
     EXPECT_TRUE(clock.is_part_over());
 }
 
-TEST(PartClockTest, TellsTheLongestKindOfUnitWhateverDisturbsSome) {
+/// Two units a layer, attention in every fourth; `disturbed`: the unit that takes far longer.
+double longest_of(int n_layers, double attention_ms, int disturbed, double head_ms) {
     PartClock clock;
-    clock.begin_part({}, 1);
     PartClock::Instant now{};
-    for (const int unit : {10, 30, 300, 31, 11, 29, 9, 200, 12, 30, 20})
-        clock.unit_done(now += std::chrono::milliseconds(unit));
-    EXPECT_EQ(clock.longest_unit_ms(), 30);
-    clock.unit_done(now += std::chrono::milliseconds(50));  // as if that were the head of a score job
-    EXPECT_EQ(clock.longest_unit_ms(), 50);
+    clock.begin_part(now, 1);
+    const auto pass = [&](double unit_ms) {
+        clock.unit_done(now += std::chrono::microseconds(static_cast<int>(1000 * unit_ms)));
+    };
+    for (int i = 0; i < 2 * n_layers; ++i)
+        pass(i == disturbed ? 500 : i % 2 == 1 ? 30 : i % 8 == 6 ? attention_ms : 10);
+    pass(head_ms);
+    return clock.longest_unit_ms();
+}
+
+TEST(PartClockTest, TellsTheLongestUnitThatWillComeAgain) {
+    for (const int disturbed : {-1, 0, 3, 6}) {
+        EXPECT_EQ(longest_of(8, 10, disturbed, 1), 30) << disturbed;
+        EXPECT_EQ(longest_of(12, 80, disturbed, 1), 80) << "attention over a long context";
+        EXPECT_EQ(longest_of(8, 10, disturbed, 50), 50) << "the head of a score job";
+    }
+}
+
+TEST(PartClockTest, KnowsThatAttentionTakesLongerThanOtherMixers) {
+    PartClock clock;
+    PartClock::Instant now{};
+    clock.begin_part(now, 1000);
+    for (int i = 0; i < 13; ++i) clock.unit_done(now += std::chrono::milliseconds(i == 6 ? 90 : 10));
+    clock.begin_part(now, 100);
+    clock.unit_done(now += std::chrono::milliseconds(20));  // attention is next
+    EXPECT_TRUE(clock.is_part_over());
+    clock.begin_part(now, 100);
+    clock.unit_done(now += std::chrono::milliseconds(90));
+    clock.begin_part(now, 50);
+    clock.unit_done(now += std::chrono::milliseconds(10));  // a mixer of another kind
+    EXPECT_FALSE(clock.is_part_over());
 }
 
 }  // namespace
