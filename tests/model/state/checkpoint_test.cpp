@@ -226,19 +226,21 @@ TEST(CheckpointTest, HalfRowsAreKeptAtBothEndsAndNowhereElse) {
     expect_holds(slots, SlotId{1}, numbers(400));
 }
 
-/// A store whose images can be kept in f16.
+/// A store whose images can be kept in f16, with a sequence of so many tokens in slot 0.
 struct RoundingStore {
+    explicit RoundingStore(int n_tokens) {
+        EXPECT_TRUE(slots.bind(SlotId{0}));
+        advance(slots, SlotId{0}, history, numbers(n_tokens));
+    }
     kernels::ThreadTeam team{2};
     kernels::Exec exec{team};
     SlotStore slots{shape_of_test(), 2, 500, {}, {0, {}, &exec}};
+    History history;
 };
 
 TEST(RoundedCheckpointTest, HoldsHalfTheBytesAndGivesEachValueAsAHalfKeepsIt) {
-    RoundingStore store;
+    RoundingStore store(100);
     SlotStore& slots = store.slots;
-    History history;
-    ASSERT_TRUE(slots.bind(SlotId{0}));
-    advance(slots, SlotId{0}, history, numbers(100));
     for (int layer = 0; layer < kGdnLayers; ++layer) {
         for (int i = 0; i < 6; ++i)
             slots.conv_state(SlotId{0}, layer)[i] = 1.0F / static_cast<float>(3 + i + 10 * layer);
@@ -274,11 +276,9 @@ TEST(RoundedCheckpointTest, HoldsHalfTheBytesAndGivesEachValueAsAHalfKeepsIt) {
 }
 
 TEST(RoundedCheckpointTest, TheSequenceItselfStaysExactAndGoesOnInPlace) {
-    RoundingStore store;
+    RoundingStore store(70);
     SlotStore& slots = store.slots;
-    History history;
-    ASSERT_TRUE(slots.bind(SlotId{0}));
-    advance(slots, SlotId{0}, history, numbers(70));
+    History& history = store.history;
     const float* image = slots.gdn_state(SlotId{0}, 0).data;
     const auto rounded = slots.snapshot(SlotId{0}, ImageFormat::f16);
     ASSERT_TRUE(rounded);
@@ -300,11 +300,8 @@ TEST(RoundedCheckpointTest, TheSequenceItselfStaysExactAndGoesOnInPlace) {
 }
 
 TEST(RoundedCheckpointTest, WhatAHalfCannotHoldIsCutOffAndWhatIsNotFiniteIsNaN) {
-    RoundingStore store;
+    RoundingStore store(10);
     SlotStore& slots = store.slots;
-    History history;
-    ASSERT_TRUE(slots.bind(SlotId{0}));
-    advance(slots, SlotId{0}, history, numbers(10));
     float* state = slots.gdn_state(SlotId{0}, 1).data;
     state[0] = 1e6F, state[1] = -1e30F, state[2] = 1e-12F;
     slots.conv_state(SlotId{0}, 0)[0] = std::numeric_limits<float>::infinity();
@@ -317,10 +314,7 @@ TEST(RoundedCheckpointTest, WhatAHalfCannotHoldIsCutOffAndWhatIsNotFiniteIsNaN) 
 }
 
 TEST(RoundedCheckpointTest, AStoreWithoutThreadsForItRefuses) {
-    RoundingStore store;
-    History history;
-    ASSERT_TRUE(store.slots.bind(SlotId{0}));
-    advance(store.slots, SlotId{0}, history, numbers(10));
+    RoundingStore store(10);
     const auto rounded = store.slots.snapshot(SlotId{0}, ImageFormat::f16);
     ASSERT_TRUE(rounded);
     SlotStore plain(shape_of_test(), 1, 500);
