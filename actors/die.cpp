@@ -147,14 +147,15 @@ void DieState::step_runs(std::span<const PlannedRun> planned, StepDone& done) {
 void DieState::step_part(const PlannedRun& run, double part_ms, StepDone& done) {
     PartClock& clock = part_clocks[run.slot];
     clock.begin_part(Clock::now(), part_ms);
-    auto logits = executor->step_in_parts(to_step_runs({&run, 1}).front(), [&] {
-        clock.unit_done(Clock::now());
-        return clock.is_part_over();
-    });
+    auto logits = executor->step_in_parts(to_step_runs({&run, 1}).front(),
+                                          [&](model::RunUnit unit, model::RunUnit next) {
+                                              clock.unit_done(Clock::now(), unit);
+                                              return clock.is_part_over(next);
+                                          });
     if (!logits) {
         done.runs.push_back(failed(run.slot, logits.error()));
     } else if (*logits) {
-        clock.unit_done(Clock::now());
+        clock.unit_done(Clock::now(), model::RunUnit::head);
         done.longest_unit_ms = clock.longest_unit_ms();
         part_clocks.erase(run.slot);
         std::int64_t row = 0;

@@ -1,13 +1,9 @@
 #include "actors/part_clock.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <functional>
 
 namespace pantheon::actors {
 namespace {
-
-constexpr std::size_t kPeriod = 8;  // units: every fourth layer is an attention layer
 
 double ms(PartClock::Instant::duration time) {
     return std::chrono::duration<double, std::milli>(time).count();
@@ -15,22 +11,22 @@ double ms(PartClock::Instant::duration time) {
 
 }  // namespace
 
-void PartClock::unit_done(Instant now) {
-    units_.push_back(ms(now - last_));
+void PartClock::unit_done(Instant now, model::RunUnit unit) {
+    const double took = ms(now - last_);
     last_ = now;
+    latest(unit) = took;
+    if (unit == model::RunUnit::attention || unit == model::RunUnit::head) return;
+    second_longest_ = std::max(second_longest_, std::min(longest_, took));
+    longest_ = std::max(longest_, took);
 }
 
-bool PartClock::is_part_over() const {
-    const std::size_t n = units_.size();
-    const double next = n >= kPeriod ? units_[n - kPeriod] : n >= 2 ? units_[n - 2] : units_.back();
-    return ms(last_ - begin_) + next > part_ms_;
+bool PartClock::is_part_over(model::RunUnit next) const {
+    const double known = latest(next);
+    return ms(last_ - begin_) + (known > 0 ? known : std::ranges::max(latest_)) > part_ms_;
 }
 
 double PartClock::longest_unit_ms() const {
-    if (units_.size() < 3) return *std::max_element(units_.begin(), units_.end());
-    std::vector<double> units(units_.begin(), units_.end() - 1);
-    std::nth_element(units.begin(), units.begin() + 1, units.end(), std::greater<>());
-    return std::max(units[1], units_.back());
+    return std::max(second_longest_, latest(model::RunUnit::head));
 }
 
 }  // namespace pantheon::actors

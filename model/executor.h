@@ -121,10 +121,19 @@ CheckpointSizes checkpoint_sizes(const Weights& weights, const KvSettings& kv,
 std::shared_ptr<const CheckpointCodec> checkpoint_codec(const Weights& weights, const KvSettings& kv,
                                                         ImageFormat format = ImageFormat::f32);
 
+/// What a run in parts does between two places where it can pause, for all its rows; attention for as many of
+/// them as take about the same time whatever the context is.
+enum class RunUnit : std::uint8_t {
+    gdn,        // the mixer of a layer
+    attention,  // the mixer of a layer
+    experts,    // of a layer
+    head,       // comes last
+};
+
 class Executor {
   public:
-    /// Asked between two units of a run (the mixer of a layer, its experts); true: the rest can wait.
-    using Pause = std::function<bool()>;
+    /// Asked between two units of a run; true: the rest can wait.
+    using Pause = std::function<bool(RunUnit done, RunUnit next)>;
 
     static Result<std::unique_ptr<Executor>> create(std::shared_ptr<const Weights> weights,
                                                     const ExecutorConfig& config);

@@ -1,8 +1,16 @@
 #include "model/qwen35moe/attn_layer.h"
 
+#include <algorithm>
+
 namespace pantheon::model {
 
-void run_attention(StepContext& step, const AttentionWeights& weights, int attention_layer,
+int attention_unit_rows(std::int32_t pos, int n_threads) {
+    constexpr std::int64_t kProjections = 1024;      // in keys that take as long
+    constexpr std::int64_t kKeysPerThread = 80'000;  // about 10 ms
+    return std::max(16, static_cast<int>(kKeysPerThread * n_threads / (kProjections + pos)));
+}
+
+void run_attention(StepContext& step, const AttentionWeights& weights, int attention_layer, int first_row,
                    kernels::ActivationRows& h, float* x) {
     const ModelConfig& config = step.config;
     const Ops& ops = step.ops;
@@ -22,13 +30,18 @@ void run_attention(StepContext& step, const AttentionWeights& weights, int atten
                  n_rows * config.n_head_kv, head_dim, config.rms_eps);
     const kernels::RopeParams rope{config.rope_dim, config.rope_freq_base, config.rope_freq_scale,
                                    config.rope_sections};
-    const std::int32_t* pos = step.batch.positions.data();
+    const std::int32_t* pos = step.batch.positions.data() + first_row;
     ops.rope(step.exec, rope, work.q.data(), pos, n_rows, config.n_head, head_dim);
     ops.rope(step.exec, rope, work.k.data(), pos, n_rows, config.n_head_kv, head_dim);
 
     work.runs.clear();
-    for (const StepBatch::Run& run : step.batch.runs)
-        work.runs.push_back({run.first_row, run.n_rows, run.pos, step.slots.kv(run.slot, attention_layer)});
+    for (const StepBatch::Run& run : step.batch.runs) {
+        const int begin = std::max(run.first_row, first_row);
+        const int end = std::min(run.first_row + run.n_rows, first_row + n_rows);
+        if (begin < end)
+            work.runs.push_back({begin - first_row, end - begin, run.pos + begin - run.first_row,
+                                 step.slots.kv(run.slot, attention_layer)});
+    }
     const int n_runs = static_cast<int>(work.runs.size());
     ops.kv_append(step.exec, work.runs.data(), n_runs, work.k.data(), work.v.data());
     ops.attention(step.exec, work.runs.data(), n_runs, work.q.data(), work.y.data(), config.n_head);

@@ -21,6 +21,10 @@ std::size_t scratch_bytes(const Weights& weights, int n_ctx) {
                                           config.n_head / std::max(1, config.n_head_kv))});
 }
 
+int divide_up(int a, int b) {
+    return (a + b - 1) / b;
+}
+
 /// Moves the wanted rows to the front. They ascend, so no row is overwritten before it was moved.
 void keep_rows(float* x, std::span<const std::int32_t> rows, std::int64_t width) {
     for (std::size_t i = 0; i < rows.size(); ++i)
@@ -82,7 +86,7 @@ Status Forward::begin(StepBatch batch, Pass& pass) {
         return no_memory_for(batch);
     }
     pass.batch = std::move(batch);
-    pass.n_units = pass.n_gdn = pass.n_attention = 0;
+    pass.n_sublayers = pass.n_attended = pass.n_gdn = pass.n_attention = 0;
     if (Status ok = prepare(pass); !ok) return ok;
     for (const StepBatch::Run& run : pass.batch.runs)
         if (Status ok = slots_.reserve(run.slot, run.n_rows); !ok) return ok;
@@ -102,45 +106,44 @@ Status Forward::prepare(const Pass& pass) {
     return {};
 }
 
-void Forward::normalise(const Pass& pass, std::span<const float> weight, int n_rows) {
+void Forward::normalise(const float* x, std::span<const float> weight, int n_rows) {
     const ModelConfig& config = weights_->config();
-    ops_.rms_norm(exec_, pass.x.data(), config.n_embd, weight.data(), work_.h.data(), n_rows, config.n_embd,
+    ops_.rms_norm(exec_, x, config.n_embd, weight.data(), work_.h.data(), n_rows, config.n_embd,
                   config.rms_eps);
 }
 
-void Forward::run_mixer(StepContext& step, Pass& pass) {
+void Forward::embed(Pass& pass) {
+    const PhaseTimer timer(profile_, Phase::embedding);
+    ops_.embed_rows(exec_, weights_->token_embd(), pass.batch.tokens.data(), pass.x.data(),
+                    pass.batch.n_rows());
+}
+
+void Forward::run_mixer(StepContext& step, Pass& pass, int first_row, int n_rows) {
     const ModelConfig& config = weights_->config();
-    const int i = pass.n_units / 2;
-    const LayerWeights& layer = weights_->layer(i);
-    const int n_rows = pass.batch.n_rows();
-    if (i == 0) {
-        const PhaseTimer timer(profile_, Phase::embedding);
-        ops_.embed_rows(exec_, weights_->token_embd(), pass.batch.tokens.data(), pass.x.data(), n_rows);
-    }
+    const LayerWeights& layer = weights_->layer(pass.n_sublayers / 2);
+    float* x = pass.x.data() + static_cast<std::ptrdiff_t>(first_row) * config.n_embd;
     {
         const PhaseTimer timer(profile_, Phase::mixer_norm);
-        normalise(pass, layer.mixer_norm, n_rows);
+        normalise(x, layer.mixer_norm, n_rows);
     }
     kernels::ActivationRows input(work_.h.data(), config.n_embd, n_rows, work_.input_storage.data());
     if (layer.kind == MixerKind::attention) {
         const PhaseTimer timer(profile_, Phase::attention);
-        run_attention(step, layer.attention, pass.n_attention++, input, pass.x.data());
+        run_attention(step, layer.attention, pass.n_attention, first_row, input, x);
     } else {
-        run_gdn(step, layer.gdn, pass.n_gdn++, input, pass.x.data());
+        run_gdn(step, layer.gdn, pass.n_gdn, input, x);
     }
-    // Every token has passed the last mixer; from here on only rows that want logits matter.
-    if (i == config.n_layer - 1) keep_rows(pass.x.data(), pass.batch.wanted_rows, config.n_embd);
 }
 
 void Forward::run_experts(StepContext& step, Pass& pass) {
     const ModelConfig& config = weights_->config();
-    const int i = pass.n_units / 2;
+    const int i = pass.n_sublayers / 2;
     const LayerWeights& layer = weights_->layer(i);
     const int n_rows =
         i == config.n_layer - 1 ? static_cast<int>(pass.batch.wanted_rows.size()) : pass.batch.n_rows();
     {
         const PhaseTimer timer(profile_, Phase::moe_norm);
-        normalise(pass, layer.moe_norm, n_rows);
+        normalise(pass.x.data(), layer.moe_norm, n_rows);
     }
     kernels::ActivationRows input(work_.h.data(), config.n_embd, n_rows, work_.input_storage.data());
     run_moe(step, layer.moe, i, input, pass.x.data());
@@ -153,7 +156,7 @@ StepLogits Forward::run_head(StepContext& step, Pass& pass) {
     const ModelConfig& config = weights_->config();
     const int n_wanted = static_cast<int>(step.batch.wanted_rows.size());
     const PhaseTimer timer(profile_, Phase::head);
-    normalise(pass, weights_->output_norm(), n_wanted);
+    normalise(pass.x.data(), weights_->output_norm(), n_wanted);
     float* h = work_.h.data();
     if (probe_)
         probe_->post_norm({h, static_cast<std::size_t>(n_wanted) * static_cast<std::size_t>(config.n_embd)});
@@ -163,17 +166,47 @@ StepLogits Forward::run_head(StepContext& step, Pass& pass) {
     return {n_wanted, weights_->n_vocab(), work_.logits.data(), work_.tile_maxima.data()};
 }
 
+RunUnit Forward::next_unit(const Pass& pass) const {
+    const int i = pass.n_sublayers / 2;
+    if (i == weights_->config().n_layer) return RunUnit::head;
+    if (pass.n_sublayers % 2 == 1) return RunUnit::experts;
+    return weights_->layer(i).kind == MixerKind::attention ? RunUnit::attention : RunUnit::gdn;
+}
+
+void Forward::run_unit(StepContext& step, Pass& pass, RunUnit unit, bool may_pause) {
+    const int n_rows = pass.batch.n_rows();
+    if (pass.n_sublayers == 0 && pass.n_attended == 0) embed(pass);
+    if (unit == RunUnit::experts) {
+        run_experts(step, pass);
+    } else if (unit == RunUnit::gdn) {
+        run_mixer(step, pass, 0, n_rows);
+        ++pass.n_gdn;
+    } else {
+        int n = n_rows - pass.n_attended;
+        if (may_pause) {
+            const int most = attention_unit_rows(pass.batch.positions.back(), exec_.team().n_threads());
+            // Units as like as they can be: the last tells what the next will take.
+            n = std::min(n, divide_up(n_rows, divide_up(n_rows, most)));
+        }
+        run_mixer(step, pass, pass.n_attended, n);
+        pass.n_attended += n;
+        if (pass.n_attended < n_rows) return;
+        pass.n_attended = 0;
+        ++pass.n_attention;
+    }
+    // Every token has passed the last mixer; from here on only rows that want logits matter.
+    const ModelConfig& config = weights_->config();
+    if (++pass.n_sublayers == 2 * config.n_layer - 1)
+        keep_rows(pass.x.data(), pass.batch.wanted_rows, config.n_embd);
+}
+
 std::optional<StepLogits> Forward::run(Pass& pass, const Executor::Pause& pause) {
     StepContext step{weights_->config(), ops_, exec_, slots_, pass.batch, work_, probe_, profile_};
-    const int n_layer_units = 2 * weights_->config().n_layer;
-    while (pass.n_units < n_layer_units) {
-        if (pass.n_units % 2 == 0) {
-            run_mixer(step, pass);
-        } else {
-            run_experts(step, pass);
-        }
-        ++pass.n_units;
-        if (pause && pause()) return std::nullopt;
+    for (RunUnit unit = next_unit(pass); unit != RunUnit::head;) {
+        run_unit(step, pass, unit, pause != nullptr);
+        const RunUnit next = next_unit(pass);
+        if (pause && pause(unit, next)) return std::nullopt;
+        unit = next;
     }
     const StepLogits logits = run_head(step, pass);
     if (profile_) ++profile_->n_steps;

@@ -19,13 +19,13 @@ namespace pantheon::model {
 /// The state that a sequence of this model has.
 StateShape state_shape(const ModelConfig& config, const KvSettings& kv);
 
-/// One pass over the weights as far as it has come. It goes on in units: the mixer of a layer, the experts of
-/// a layer, at the end the head; between two of them all that it needs is here and in the states of its
-/// slots.
+/// One pass over the weights as far as it has come. It goes on in units (RunUnit); between two of them all
+/// that it needs is here and in the states of its slots.
 struct Pass {
     StepBatch batch;
     std::vector<float> x;            // f32 [rows, n_embd]: the residual stream
-    int n_units = 0;                 // done
+    int n_sublayers = 0;             // done: mixer and experts of each layer take turns
+    int n_attended = 0;              // rows for which the next one, attention, is done
     int n_gdn = 0, n_attention = 0;  // layers of each kind whose mixers are done
 };
 
@@ -52,10 +52,14 @@ class Forward {
     std::optional<StepLogits> run(Pass& pass, const Executor::Pause& pause);
 
   private:
-    void run_mixer(StepContext& step, Pass& pass);
+    RunUnit next_unit(const Pass& pass) const;
+    void run_unit(StepContext& step, Pass& pass, RunUnit unit, bool may_pause);
+    void embed(Pass& pass);
+    /// The mixer of the next layer for n_rows rows from first_row on.
+    void run_mixer(StepContext& step, Pass& pass, int first_row, int n_rows);
     void run_experts(StepContext& step, Pass& pass);
     StepLogits run_head(StepContext& step, Pass& pass);
-    void normalise(const Pass& pass, std::span<const float> weight, int n_rows);
+    void normalise(const float* x, std::span<const float> weight, int n_rows);
 
     std::shared_ptr<const Weights> weights_;
     const Ops& ops_;

@@ -126,7 +126,7 @@ class FakeExecutor : public model::Executor {
         int& n_done = n_parts_done_[run.slot];
         if (++n_done < control_->n_parts) {
             if (auto act = control_->during_each_part) act(run);  // which may set another
-            (void)pause();
+            (void)pause(model::RunUnit::gdn, model::RunUnit::experts);
             ++control_->n_begun_parts;
             return std::optional<model::StepLogits>();
         }

@@ -22,7 +22,9 @@ TEST_F(DaemonTest, StreamsTheReplyWithOneAcceptedAndOneDone) {
     std::int64_t i = 0;
     for (const TokenEvent& event : events<TokenEvent>("c", RequestId("r"))) {
         text += event.text;
-        if (event.token) EXPECT_EQ(event.i, i++);
+        if (event.token) {
+            EXPECT_EQ(event.i, i++);
+        }
     }
     EXPECT_EQ(done[0].text, text);
     EXPECT_EQ(done[0].usage.prompt_tokens, 2);

@@ -7,6 +7,7 @@
 namespace pantheon::actors {
 namespace {
 
+using model::RunUnit;
 using namespace std::chrono_literals;
 
 TEST(ChunkSizerTest, FitsTheRowsIntoTheStep) {
@@ -92,6 +93,8 @@ struct Simulation {
         read += static_cast<double>(n_read);
     }
 
+    static RunUnit unit_at(int n) { return n % 2 == 0 ? RunUnit::gdn : RunUnit::experts; }
+
     /// Two units a layer, of which the experts take two thirds.
     void read_part(double part_ms) {
         StepShape shape;
@@ -105,9 +108,9 @@ struct Simulation {
         bool is_done = false;
         do {
             spend(pass_ms(n_run) / n_layers * (n_units % 2 == 0 ? 1.0 / 3 : 2.0 / 3));
-            clock.unit_done(now);
+            clock.unit_done(now, unit_at(n_units));
             is_done = ++n_units == 2 * n_layers;
-        } while (!is_done && !clock.is_part_over());
+        } while (!is_done && !clock.is_part_over(unit_at(n_units)));
         const double ms = std::chrono::duration<double, std::milli>(now - begin).count();
         pacer.observe(shape, {ms, is_done ? clock.longest_unit_ms() : 0});
         if (!is_done) return;
@@ -249,60 +252,57 @@ TEST(StepPacerTest, PartsThatAreShortTakeTurnsWithTheStreamsToo) {
     EXPECT_EQ(pacer.limits(4, 4, 5ms).in_parts.prompt, 0);
 }
 
-TEST(PartClockTest, EndsAPartBeforeTheUnitThatWouldNotFit) {
-    const PartClock::Instant start{};
-    const auto at = [&](int ms) { return start + std::chrono::milliseconds(ms); };
-    PartClock clock;
-    clock.begin_part(at(0), 100);
-    clock.unit_done(at(20));  // a mixer; of experts nothing is known yet
-    EXPECT_FALSE(clock.is_part_over());
-    clock.unit_done(at(60));  // experts; a mixer fits
-    EXPECT_FALSE(clock.is_part_over());
-    clock.unit_done(at(80));  // experts would take 40
-    EXPECT_TRUE(clock.is_part_over());
-    clock.begin_part(at(500), 50);  // what was learned holds in the next part
-    clock.unit_done(at(540));
-    EXPECT_TRUE(clock.is_part_over());
-    clock.begin_part(at(700), 1);  // a part has one unit, however short it should be
-    clock.unit_done(at(790));
-    EXPECT_TRUE(clock.is_part_over());
-}
-
-/// Two units a layer, attention in every fourth; `disturbed`: the unit that takes far longer.
-double longest_of(int n_layers, double attention_ms, int disturbed, double head_ms) {
+/// A clock and the time that its run takes.
+struct TimedRun {
     PartClock clock;
     PartClock::Instant now{};
-    clock.begin_part(now, 1);
-    const auto pass = [&](double unit_ms) {
-        clock.unit_done(now += std::chrono::microseconds(static_cast<int>(1000 * unit_ms)));
-    };
-    for (int i = 0; i < 2 * n_layers; ++i)
-        pass(i == disturbed ? 500 : i % 2 == 1 ? 30 : i % 8 == 6 ? attention_ms : 10);
-    pass(head_ms);
-    return clock.longest_unit_ms();
+
+    void begin_part(double part_ms) { clock.begin_part(now, part_ms); }
+    void unit(RunUnit unit, double ms) {
+        now += std::chrono::duration_cast<PartClock::Instant::duration>(
+            std::chrono::duration<double, std::milli>(ms));
+        clock.unit_done(now, unit);
+    }
+};
+
+TEST(PartClockTest, EndsAPartBeforeTheUnitThatWouldNotFit) {
+    TimedRun run;
+    run.begin_part(100);
+    run.unit(RunUnit::gdn, 20);  // of experts nothing is known yet
+    EXPECT_FALSE(run.clock.is_part_over(RunUnit::experts));
+    run.unit(RunUnit::experts, 40);
+    EXPECT_FALSE(run.clock.is_part_over(RunUnit::gdn));
+    EXPECT_FALSE(run.clock.is_part_over(RunUnit::attention)) << "unknown: like the longest, which fits";
+    run.unit(RunUnit::gdn, 20);
+    EXPECT_TRUE(run.clock.is_part_over(RunUnit::experts));
+    EXPECT_TRUE(run.clock.is_part_over(RunUnit::attention)) << "unknown: the longest would not fit";
+    run.begin_part(50);  // what was learned holds in the next part
+    run.unit(RunUnit::attention, 20);
+    EXPECT_TRUE(run.clock.is_part_over(RunUnit::experts));
+    EXPECT_FALSE(run.clock.is_part_over(RunUnit::attention));
+    run.begin_part(1);  // a part has one unit, however short it should be
+    run.unit(RunUnit::experts, 90);
+    EXPECT_TRUE(run.clock.is_part_over(RunUnit::attention));
+}
+
+/// Attention in every fourth layer; `disturbed`: the unit that takes far longer.
+double longest_of(int n_layers, double experts_ms, int disturbed, double head_ms) {
+    TimedRun run;
+    run.begin_part(1);
+    for (int i = 0; i < 2 * n_layers; ++i) {
+        const RunUnit unit = i % 2 == 1 ? RunUnit::experts : i % 8 == 6 ? RunUnit::attention : RunUnit::gdn;
+        run.unit(unit, i == disturbed ? 500 : unit == RunUnit::experts ? experts_ms : 10);
+    }
+    run.unit(RunUnit::head, head_ms);
+    return run.clock.longest_unit_ms();
 }
 
 TEST(PartClockTest, TellsTheLongestUnitThatWillComeAgain) {
     for (const int disturbed : {-1, 0, 3, 6}) {
-        EXPECT_EQ(longest_of(8, 10, disturbed, 1), 30) << disturbed;
-        EXPECT_EQ(longest_of(12, 80, disturbed, 1), 80) << "attention over a long context";
-        EXPECT_EQ(longest_of(8, 10, disturbed, 50), 50) << "the head of a score job";
+        EXPECT_EQ(longest_of(8, 30, disturbed, 1), 30) << disturbed;
+        EXPECT_EQ(longest_of(12, 5, disturbed, 1), 10) << disturbed;
+        EXPECT_EQ(longest_of(8, 30, disturbed, 50), 50) << "the head of a score job";
     }
-}
-
-TEST(PartClockTest, KnowsThatAttentionTakesLongerThanOtherMixers) {
-    PartClock clock;
-    PartClock::Instant now{};
-    clock.begin_part(now, 1000);
-    for (int i = 0; i < 13; ++i) clock.unit_done(now += std::chrono::milliseconds(i == 6 ? 90 : 10));
-    clock.begin_part(now, 100);
-    clock.unit_done(now += std::chrono::milliseconds(20));  // attention is next
-    EXPECT_TRUE(clock.is_part_over());
-    clock.begin_part(now, 100);
-    clock.unit_done(now += std::chrono::milliseconds(90));
-    clock.begin_part(now, 50);
-    clock.unit_done(now += std::chrono::milliseconds(10));  // a mixer of another kind
-    EXPECT_FALSE(clock.is_part_over());
 }
 
 }  // namespace

@@ -2,8 +2,9 @@
 """What a running stream and a newcomer see of each other: the scheduler's promises about latency, measured.
 
 gap     Four streams decode, a long prompt arrives. The longest pause of a stream while it is read, as the client sees
-        it and as the daemon counts it; the streams' throughput meanwhile against that before; the newcomer's time to
-        its first token against that of the same prompt alone.
+        it and as the daemon counts it; the streams' throughput meanwhile against that alone; the newcomer's time to
+        its first token against that of the same prompt alone. What alone means is measured before and after, as it
+        drifts on a shared machine.
 cancel  A prompt is cancelled while it is read: the time until its slot is free, alone and beside four streams.
 cache   The time to the first token of a prompt that has been read before, against the first time; and what prompts
         that are all different pay for the cache: processor time with it against without, in turns.
@@ -14,6 +15,7 @@ With --check the exit status says whether each number is within its limit.
 """
 
 import argparse
+import dataclasses
 import json
 import os
 import random
@@ -25,7 +27,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 from client import Client  # noqa: E402
 from daemon import Daemon  # noqa: E402
-from socket_bench import END_TEXTS, ticks_of, wait_until_settled  # noqa: E402
+from socket_bench import ticks_of, wait_until_settled  # noqa: E402
 
 PATIENCE_S = 900
 N_STREAMS = 4
@@ -60,12 +62,7 @@ class Streams:
         self.client = Client(endpoint)
         status = wait_until_settled(pid, self.client) if pid else self.client.call("status")
         self.n_vocab = status["model"]["n_vocab"]
-        ids = set()
-        for text in END_TEXTS:
-            tokens = self.client.call("tokenize", text=text, special=True)["tokens"]
-            if len(tokens) == 1:
-                ids.add(tokens[0])
-        self.bias = [[token, -1000.0] for token in sorted(ids)]  # so that only max_tokens ends an answer
+        self.bias = self.client.without_end()
         self.random = random.Random(time.time_ns())
         self.times, self.done = {}, {}
 
@@ -145,35 +142,88 @@ class Streams:
         return self.call("status")["engines"][0]["slots"]["busy"]
 
 
-def measure_gap(asker, options, table):
+@dataclasses.dataclass
+class GapRound:
+    """Once through: the prompt alone, the streams alone, both, the streams alone, the prompt alone."""
+
+    alone_s: list  # to the first token of the prompt alone, before and after
+    newcomer_s: float  # the same beside the streams
+    steps_ms: list  # pauses of the streams alone
+    gaps_ms: list  # while the prompt is read
+    metric_ms: float  # the longest, as the daemon counts it
+    was: list  # tokens/s of the streams alone, before and after
+    now: float  # while the prompt is read
+
+    @property
+    def one_step_ms(self):
+        return statistics.median(self.steps_ms)
+
+    @property
+    def throughput(self):
+        return self.now / statistics.mean(self.was)
+
+    @property
+    def first_token(self):
+        return self.newcomer_s / statistics.mean(self.alone_s)
+
+
+def gap_round(asker, options):
     prompt = asker.prompt(options.prompt)
-    alone_s, _ = asker.first_token_s(prompt)
-    table.add(f"first token of {options.prompt} tokens alone", alone_s, "s")
+    alone_s = [asker.first_token_s(prompt)[0]]
     streams = asker.four()
-    before = time.perf_counter()
+    marks = [time.perf_counter()]  # streams alone, both, streams alone
     asker.pump_for(options.before)
-    start = time.perf_counter()
+    marks.append(time.perf_counter())
     newcomer = asker.begin(prompt, 1)
     asker.pump_until(lambda: asker.times[newcomer])
-    end = asker.times[newcomer][0]
-    asker.pump_until(lambda: all(asker.times[s][-1] > end for s in streams))
+    marks.append(asker.times[newcomer][0])
+    asker.pump_until(lambda: all(asker.times[s][-1] > marks[2] for s in streams))
     metric_ms = asker.call("status")["engines"][0]["longest_gap_last_minute_ms"]
+    begin = time.perf_counter()
+    asker.pump_for(options.before)
+    end = time.perf_counter()
     asker.finish(streams)
+    alone_s.append(asker.first_token_s(prompt)[0])
+    return GapRound(
+        alone_s,
+        marks[2] - marks[1],
+        asker.gaps_ms(streams, marks[0], marks[1]),
+        asker.gaps_ms(streams, marks[1], marks[2]),
+        metric_ms,
+        [asker.throughput(streams, marks[0], marks[1]), asker.throughput(streams, begin, end)],
+        asker.throughput(streams, marks[1], marks[2]),
+    )
 
-    steps = asker.gaps_ms(streams, before, start)
-    one_step = statistics.median(steps)
-    gaps = asker.gaps_ms(streams, start, end)
-    limit = options.max_gap + one_step
-    table.add("one step of four streams", one_step, "ms")
-    table.add("longest pause before", max(steps), "ms")
-    table.add("longest pause while the prompt is read, client", max(gaps), "ms", limit)
-    table.add("  its median", statistics.median(gaps), "ms")
-    table.add("  as the daemon counts it (last minute)", metric_ms, "ms", limit)
-    was, now = asker.throughput(streams, before, start), asker.throughput(streams, start, end)
-    table.add("throughput of the streams before", was, "tokens/s")
-    table.add("  while the prompt is read, of that", now / was, "", LEAST_THROUGHPUT, is_least=True)
-    table.add("first token of the newcomer", end - start, "s")
-    table.add("  relative to alone", (end - start) / alone_s, "", MOST_FIRST_TOKEN)
+
+def measure_gap(asker, options, table):
+    """Pauses: the worst of all rounds. Ratios: their medians, each to the mean of before and after."""
+    rounds = []
+    for number in range(1, options.rounds + 1):
+        r = gap_round(asker, options)
+        rounds.append(r)
+        if options.rounds > 1:
+            print(
+                f"  round {number}: pause {max(r.gaps_ms):.0f} ms, throughput {r.throughput:.3f}, "
+                f"first token {r.first_token:.2f}",
+                flush=True,
+            )
+
+    def median(of):
+        return statistics.median(of(r) for r in rounds)
+
+    limit = options.max_gap + median(lambda r: r.one_step_ms)
+    table.add(f"first token of {options.prompt} tokens alone", median(lambda r: statistics.mean(r.alone_s)), "s")
+    table.add("one step of four streams", median(lambda r: r.one_step_ms), "ms")
+    table.add("longest pause before", max(max(r.steps_ms) for r in rounds), "ms")
+    table.add("longest pause while the prompt is read, client", max(max(r.gaps_ms) for r in rounds), "ms", limit)
+    table.add("  its median", median(lambda r: statistics.median(r.gaps_ms)), "ms")
+    table.add("  as the daemon counts it (last minute)", max(r.metric_ms for r in rounds), "ms", limit)
+    table.add("throughput of the streams alone", median(lambda r: statistics.mean(r.was)), "tokens/s")
+    table.add(
+        "  while the prompt is read, of that", median(lambda r: r.throughput), "", LEAST_THROUGHPUT, is_least=True
+    )
+    table.add("first token of the newcomer", median(lambda r: r.newcomer_s), "s")
+    table.add("  relative to alone", median(lambda r: r.first_token), "", MOST_FIRST_TOKEN)
 
 
 def measure_cancel(asker, options, table):
@@ -238,7 +288,8 @@ def main():
     parser.add_argument("--parts", default="gap,cancel,cache", help="which of them, in this order")
     parser.add_argument("--prompt", type=int, default=4000, help="tokens of the long prompt")
     parser.add_argument("--unique", type=int, default=1500, help="tokens of each prompt that pays for the cache")
-    parser.add_argument("--before", type=float, default=5, metavar="S", help="seconds of streams alone")
+    parser.add_argument("--before", type=float, default=5, metavar="S", help="seconds of streams alone, and after")
+    parser.add_argument("--rounds", type=int, default=1, help="of `gap`: medians of so many")
     parser.add_argument("--cancels", type=int, default=5, help="cancelled prompts, each alone and beside streams")
     parser.add_argument("--runs", type=int, default=3, help="unique prompts on each side")
     parser.add_argument("--max-gap", type=int, default=200, help="scheduler.max_gap_ms")

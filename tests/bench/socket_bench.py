@@ -20,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 from compare_llama import OurSide  # noqa: E402
 from daemon import Daemon  # noqa: E402
 
-END_TEXTS = ("<|im_end|>", "<|endoftext|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>")
 SHORT_PROMPT = 16
 MODEL_PATIENCE_S = 600  # a big file is read and packed first
 SETTLE_S = 5
@@ -32,13 +31,7 @@ class SocketSide:
     def __init__(self, daemon, n_vocab):
         self.client = daemon.client()
         self.n_vocab = n_vocab
-        ids = set()
-        for text in END_TEXTS:
-            tokens = self.client.call("tokenize", text=text, special=True)["tokens"]
-            if len(tokens) == 1:
-                ids.add(tokens[0])
-        # So that only max_tokens ends an answer.
-        self.bias = [[token, -1000.0] for token in sorted(ids)]
+        self.bias = self.client.without_end()
 
     def generate(self, n_prompt, n_tokens):
         """Seconds to the first token, and those between each token and the next."""

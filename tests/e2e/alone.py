@@ -1,7 +1,5 @@
 """What a request gives when nothing else runs, and a check of the same request among others, event by event."""
 
-from serving_test import without_end
-
 WORDS = ("amber", "basalt", "cobalt", "dahlia", "ember", "fennel", "garnet", "hazel",
          "indigo", "jasper", "kelp", "larch", "mallow", "nectar", "onyx", "poplar")  # fmt: skip
 STUCK_S = 300
@@ -162,7 +160,7 @@ class ScoreJob:
 
 def lone_runs(client, n_clients, n_each, rng, n_tokens):
     """[client][request]: (fields, lone run)."""
-    bias = without_end(client)
+    bias = client.without_end()
     return [
         [(fields, run_alone(client, fields)) for fields in requests_of(number, n_each, bias, rng, n_tokens)]
         for number in range(n_clients)

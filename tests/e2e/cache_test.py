@@ -7,7 +7,6 @@ import unittest
 
 from daemon import Daemon
 from fixture import BUILD, embedded_model, small_model
-from serving_test import without_end
 
 CONFIG = "kv.n_ctx = 4096\nsessions.every = 64\nsessions.bytes = 100000000\n"
 
@@ -47,7 +46,7 @@ class CacheTest(unittest.TestCase):
 
     def test_a_chat_of_ten_turns_evaluates_what_is_new_and_the_way_to_a_checkpoint(self):
         cold = self.start("sessions.bytes = 0\nkv.n_ctx = 4096\n")
-        bias = without_end(self.client)
+        bias = self.client.without_end()
         messages = [{"role": "system", "content": "You are a gardener. " * 8}]
         seen, kept = [], set()
 

@@ -6,6 +6,7 @@ from collections import defaultdict, deque
 import msgpack
 import zmq
 
+END_TEXTS = ("<|im_end|>", "<|endoftext|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>")
 EVENT_TIMEOUT_S = 60  # "stuck", also under sanitizers on a busy machine
 
 
@@ -76,6 +77,15 @@ class Client:
         while not events or events[-1]["ev"] not in ("done", "error"):
             events.append(self.next_event(request_id, timeout_s))
         return events
+
+    def without_end(self):
+        """A logit_bias that makes the end-of-generation tokens impossible, so that only max_tokens ends an answer."""
+        ids = set()
+        for text in END_TEXTS:
+            tokens = self.call("tokenize", text=text, special=True)["tokens"]
+            if len(tokens) == 1:
+                ids.add(tokens[0])
+        return [[token, -1000.0] for token in sorted(ids)]
 
     def generate(self, **fields):
         """One generation, whole: its events."""

@@ -14,7 +14,6 @@ from pathlib import Path
 from alone import STUCK_S, Stream, finish, lone_runs
 from daemon import Daemon
 from fixture import BUILD, IS_SANITIZED, IS_SOAK, SEED, embedded_model
-from serving_test import without_end
 
 N_KILLS = 200 if IS_SOAK else 20
 N_WARM = 40 if IS_SOAK else 12  # after so many, everything that is allocated once has been
@@ -42,7 +41,7 @@ class KilledClientsTest(unittest.TestCase):
         self.addCleanup(self.daemon.__exit__, None, None, None)
         self.watcher = self.daemon.client()
         self.addCleanup(self.watcher.__exit__)
-        bias = without_end(self.watcher)
+        bias = self.watcher.without_end()
         self.endless = {"prompt": "Once", "max_tokens": 3900, "temperature": 1.0, "logit_bias": bias}
 
     def keep(self, n_bytes):

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from daemon import Daemon
 from fixture import BUILD, SOURCE
-from serving_test import without_end
 
 MODEL = SOURCE / "model" / "embedded" / "pantheon-tiny.gguf"
 N_CTX = 512
@@ -63,7 +62,7 @@ class KvPoolTest(unittest.TestCase):
         config = f"kv.n_ctx = {N_CTX}\nkv.pool_bytes = {pool}\n"
         for more in ("", "sessions.bytes = 0\n"):  # parked with their states, or read again
             with self.subTest(more), Daemon(BUILD, MODEL, config + more) as daemon, daemon.client() as client:
-                bias = without_end(client)
+                bias = client.without_end()
 
                 def start(number):
                     return client.send(
@@ -117,7 +116,7 @@ memory.step_ms = 0
 
         show(9_000_000)
         with daemon, daemon.client() as client:
-            bias = without_end(client)
+            bias = client.without_end()
 
             def start(number):
                 request = client.send(

@@ -11,7 +11,6 @@ import readings
 from daemon import Daemon
 from fixture import BUILD, IS_SANITIZED, small_model
 from readings import CRITICAL_KB, PLENTY_KB, TIGHT_KB
-from serving_test import without_end
 
 CONFIG = f"""kv.n_ctx = 2048
 engine.slots = 16
@@ -71,7 +70,7 @@ class MemoryTest(unittest.TestCase):
             self.client.generate(tokens=[60 + (i * j) % 50 for j in range(1, 400)], max_tokens=1)
 
     def test_each_rung_frees_memory_and_the_streams_go_on(self):
-        bias = without_end(self.client)
+        bias = self.client.without_end()
         n_tokens = 60
 
         def start(number):

@@ -10,7 +10,6 @@ import readings
 from alone import STUCK_S, Stream, finish, run_alone
 from daemon import Daemon
 from fixture import BUILD, embedded_model
-from serving_test import without_end
 
 N_TOKENS = 240
 KEPT_BYTES = 200_000_000
@@ -36,7 +35,7 @@ class ParkingTest(unittest.TestCase):
             )
         self.daemon.start()
         self.client = self.daemon.client()
-        bias = without_end(self.client)
+        bias = self.client.without_end()
         self.requests = []
         for i in range(2):
             fields = {"prompt": f"{LONG} Number {i}.", "seed": i, "temperature": 1.0, "max_tokens": N_TOKENS,

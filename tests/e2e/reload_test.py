@@ -96,7 +96,7 @@ class ReloadTest(unittest.TestCase):
         self.assertIn("pantheond.toml:3:", result.stderr)
 
     def test_a_hundred_reloads_change_no_token_of_four_streams(self):
-        bias = self.without_end()
+        bias = self.client.without_end()
         n_tokens = N_RELOADS * TOKENS_PER_RELOAD
 
         def start(seed):
@@ -151,14 +151,6 @@ class ReloadTest(unittest.TestCase):
         while self.daemon.log().count(text) < n:
             self.assertLess(time.monotonic(), end, f"{n} × {text!r} not in the log")
             time.sleep(0.005)
-
-    def without_end(self):
-        ids = set()
-        for text in ("<|im_end|>", "<|endoftext|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>"):
-            tokens = self.client.call("tokenize", text=text, special=True)["tokens"]
-            if len(tokens) == 1:
-                ids.add(tokens[0])
-        return [[token, -1000.0] for token in sorted(ids)]
 
 
 if __name__ == "__main__":

@@ -15,17 +15,6 @@ from fixture import BUILD, SOURCE, IS_SANITIZED, small_model
 ENDLESS = {"prompt": "Once", "max_tokens": 3000, "temperature": 1.0}
 
 
-def without_end(daemon_client):
-    """A logit_bias that makes the end-of-generation tokens impossible, so that only max_tokens ends an answer."""
-    end_texts = ("<|im_end|>", "<|endoftext|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>")
-    ids = set()
-    for text in end_texts:
-        tokens = daemon_client.call("tokenize", text=text, special=True)["tokens"]
-        if len(tokens) == 1:
-            ids.add(tokens[0])
-    return [[token, -1000.0] for token in sorted(ids)]
-
-
 class ServingTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -38,7 +27,7 @@ class ServingTest(unittest.TestCase):
         self.addCleanup(self.client.__exit__)
 
     def test_a_streamed_answer_is_the_sum_of_its_tokens(self):
-        bias = without_end(self.client)
+        bias = self.client.without_end()
         events = self.client.generate(prompt="Hello", max_tokens=20, temperature=0.0, logit_bias=bias)
         self.assertEqual(events[0]["ev"], "accepted")
         self.assertEqual(events[0]["max_tokens"], 20)
@@ -54,7 +43,7 @@ class ServingTest(unittest.TestCase):
         self.assertLess(done["usage"]["cached_tokens"], done["usage"]["prompt_tokens"])
 
     def test_logprobs_are_those_that_score_gives(self):
-        bias = without_end(self.client)
+        bias = self.client.without_end()
         prompt = self.client.call("tokenize", text="Hello world")["tokens"]
         events = self.client.generate(tokens=prompt, max_tokens=8, temperature=0.0, logprobs=1, logit_bias=bias)
         numbered = [event for event in events if event["ev"] == "token" and "token" in event]
@@ -104,7 +93,7 @@ class ServingTest(unittest.TestCase):
             self.assertEqual(reply["ev"], want, reply)
 
     def test_two_requests_run_at_once_and_one_is_cancelled(self):
-        bias = without_end(self.client)
+        bias = self.client.without_end()
         kept = self.client.send("generate", **{**ENDLESS, "max_tokens": 60}, logit_bias=bias)
         dropped = self.client.send("generate", **ENDLESS, logit_bias=bias)
         for request in (kept, dropped):
@@ -132,7 +121,7 @@ class ServingTest(unittest.TestCase):
         self.assertIs(self.client.call("cancel", target="nobody")["cancelled"], False)
 
     def test_status_answers_fast_while_tokens_are_made(self):
-        bias = without_end(self.client)
+        bias = self.client.without_end()
         running = [self.client.send("generate", **ENDLESS, logit_bias=bias) for _ in range(3)]
         for request in running:
             self.client.next_event(request)
@@ -160,7 +149,7 @@ class ServingTest(unittest.TestCase):
         self.assertGreaterEqual(slots["configured"], slots["effective"])
 
     def test_credit_paces_the_stream(self):
-        request = self.client.send("generate", **ENDLESS, credit=3, logit_bias=without_end(self.client))
+        request = self.client.send("generate", **ENDLESS, credit=3, logit_bias=self.client.without_end())
         self.assertEqual(self.client.next_event(request)["ev"], "accepted")
 
         def tokens_until_silence():

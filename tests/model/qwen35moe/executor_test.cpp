@@ -19,6 +19,7 @@ namespace {
 using model::Executor;
 using model::ExecutorConfig;
 using model::KvFormat;
+using model::RunUnit;
 using model::StepLogits;
 using model::StepRun;
 using model::WantLogits;
@@ -129,7 +130,7 @@ TEST(ExecutorTest, PackingLittleByLittleBetweenStepsLeavesEveryBitOfTheLogits) {
 std::optional<std::vector<float>> in_parts(Executor& executor, const StepRun& run,
                                            const std::function<void(int)>& between) {
     for (int n_parts = 1;; ++n_parts) {
-        const auto logits = executor.step_in_parts(run, [] { return true; });
+        const auto logits = executor.step_in_parts(run, [](RunUnit, RunUnit) { return true; });
         if (!logits) return std::nullopt;
         if (*logits) {
             const StepLogits& rows = **logits;
@@ -141,14 +142,17 @@ std::optional<std::vector<float>> in_parts(Executor& executor, const StepRun& ru
 
 class RunsInPartsTest : public testing::TestWithParam<model::Backend> {
   protected:
-    std::unique_ptr<Executor> executor() const {
+    static ExecutorConfig config_of() {
         ExecutorConfig config = two_threads();
         config.backend = GetParam();
         config.n_slots = 3;
         config.kv.format = KvFormat::q4_0;
         config.kv.sink = 2;
         config.kv.window = 4;
-        return *Executor::create(*tiny_model(packable_shape()).load(), config);
+        return config;
+    }
+    static std::unique_ptr<Executor> executor() {
+        return *Executor::create(*tiny_model(packable_shape()).load(), config_of());
     }
 };
 
@@ -192,7 +196,7 @@ TEST_P(RunsInPartsTest, OtherSlotsStepBetweenThemAndNobodyNotices) {
     have.push_back(*in_parts(*e, run(0, 11, slice(tokens, 11, 27), WantLogits::last), [&](int n_parts) {
         between(n_parts);
         if (n_parts <= 3) {
-            const auto logits = e->step_in_parts(other, [] { return true; });
+            const auto logits = e->step_in_parts(other, [](RunUnit, RunUnit) { return true; });
             EXPECT_TRUE(logits && !*logits);
         }
     }));
@@ -208,12 +212,52 @@ TEST_P(RunsInPartsTest, OtherSlotsStepBetweenThemAndNobodyNotices) {
     EXPECT_EQ(*last, logits_of(*whole, run(0, 0, slice(others, 0, 20))));
 }
 
+TEST_P(RunsInPartsTest, AttentionPausesBetweenBlocksOfRows) {
+    const auto tokens = random_tokens(400, 300, 12), others = random_tokens(400, 300, 13);
+    const StepRun first = run(0, 0, {tokens.begin(), tokens.begin() + 150});
+    const StepRun rest = run(0, 150, {tokens.begin() + 150, tokens.end()});
+    const auto executor_of = [&] {
+        ExecutorConfig config = config_of();
+        config.n_ctx = 700;
+        auto e = *Executor::create(*tiny_model(packable_shape()).load(), config);
+        EXPECT_TRUE(e->bind(SlotId{0}) && e->bind(SlotId{1}) && e->step({&first, 1}));
+        return e;
+    };
+    const auto whole = executor_of();
+    const auto logits = whole->step({&rest, 1});
+    ASSERT_TRUE(logits);
+    const std::vector<float> want(logits->data, logits->data + logits->n_rows * logits->n_vocab);
+
+    const auto e = executor_of();
+    std::vector<RunUnit> units;
+    int n_other = 0;
+    const auto pause = [&](RunUnit done, RunUnit) {
+        units.push_back(done);
+        return true;
+    };
+    for (;;) {
+        const auto part = e->step_in_parts(rest, pause);
+        ASSERT_TRUE(part);
+        if (*part) {
+            const std::vector<float> have((*part)->data, (*part)->data + (*part)->n_rows * (*part)->n_vocab);
+            EXPECT_TRUE(have == want);
+            break;
+        }
+        const StepRun other =
+            run(1, n_other, {others.begin() + n_other, others.begin() + n_other + 20}, WantLogits::none);
+        ASSERT_TRUE(e->step({&other, 1})) << "it uses the same working memory";
+        n_other += 20;
+    }
+    EXPECT_EQ(std::ranges::count(units, RunUnit::gdn) + std::ranges::count(units, RunUnit::experts), 3 + 4);
+    EXPECT_EQ(std::ranges::count(units, RunUnit::attention), 3) << "of 84 rows";
+}
+
 TEST_P(RunsInPartsTest, AmidOneTheSlotCanOnlyGoOnOrBeReleased) {
     const auto tokens = random_tokens(20, 300, 9);
     auto e = executor();
     ASSERT_TRUE(e->bind(SlotId{0}));
     const StepRun begun = run(0, 0, tokens);
-    ASSERT_TRUE(e->step_in_parts(begun, [] { return true; }));
+    ASSERT_TRUE(e->step_in_parts(begun, [](RunUnit, RunUnit) { return true; }));
     const auto refused = [](const auto& result) {
         return !result && result.error().code() == Code::failed_precondition;
     };
@@ -234,7 +278,7 @@ TEST_P(RunsInPartsTest, AmidOneTheSlotCanOnlyGoOnOrBeReleased) {
 
     ASSERT_TRUE(e->bind(SlotId{1}));
     const StepRun dropped = run(1, 0, random_tokens(33, 300, 11));
-    ASSERT_TRUE(e->step_in_parts(dropped, [] { return true; }));
+    ASSERT_TRUE(e->step_in_parts(dropped, [](RunUnit, RunUnit) { return true; }));
     const std::uint64_t n_bytes = e->kv_used_bytes();
     e->release(SlotId{1});
     EXPECT_LT(e->kv_used_bytes(), n_bytes);
@@ -328,7 +372,8 @@ TEST(ExecutorTest, ARunThatIsDroppedAfterAnyOfItsUnitsLeavesNothing) {
     const StepRun all = run(0, 0, tokens);
     for (int n_done = 1; n_done <= 8; ++n_done) {
         int n_asked = 0;
-        const auto begun = executor->step_in_parts(all, [&] { return ++n_asked == n_done; });
+        const auto begun =
+            executor->step_in_parts(all, [&](RunUnit, RunUnit) { return ++n_asked == n_done; });
         ASSERT_TRUE(begun);
         EXPECT_FALSE(*begun);
         EXPECT_EQ(n_asked, n_done);
@@ -336,7 +381,7 @@ TEST(ExecutorTest, ARunThatIsDroppedAfterAnyOfItsUnitsLeavesNothing) {
         EXPECT_EQ(executor->kv_used_bytes(), 0u);
         ASSERT_TRUE(executor->bind(SlotId{0}));
     }
-    const auto logits = executor->step_in_parts(all, [] { return false; });
+    const auto logits = executor->step_in_parts(all, [](RunUnit, RunUnit) { return false; });
     ASSERT_TRUE(logits && *logits);
     EXPECT_TRUE(std::ranges::equal((*logits)->row((*logits)->n_rows - 1), want[tokens.size() - 1]));
 }
