@@ -85,6 +85,8 @@ Result<std::unique_ptr<ClientSocket>> ClientSocket::open(const std::string& endp
                    0);  // every request is waited for, so nothing is left to send at the end
         dealer.set(zmq::sockopt::reconnect_ivl, -1);
         dealer.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kMaxReplyBytes));
+        // A full queue would keep the daemon's signs of life out while a caller is busy, say with a pager.
+        dealer.set(zmq::sockopt::rcvhwm, 0);
         dealer.set(zmq::sockopt::heartbeat_ivl, kHeartbeatMs);
         dealer.set(zmq::sockopt::heartbeat_timeout, 3 * kHeartbeatMs);
         if (!options.curve_server_key.empty()) {

@@ -111,7 +111,6 @@ Result<std::unique_ptr<RouterSocket>> RouterSocket::open(const RouterConfig& con
             return std::move(status).error();
         }
 
-        const int timeout_ms = static_cast<int>(config.heartbeat_timeout.count());
         impl->router = zmq::socket_t(impl->context, zmq::socket_type::router);
         zmq::socket_t& router = impl->router;
         router.set(zmq::sockopt::router_mandatory, true);
@@ -119,8 +118,11 @@ Result<std::unique_ptr<RouterSocket>> RouterSocket::open(const RouterConfig& con
         router.set(zmq::sockopt::sndhwm, kSendQueue);
         router.set(zmq::sockopt::rcvhwm, kReceiveQueue);
         router.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kMaxRequestBytes));
-        router.set(zmq::sockopt::heartbeat_ivl, timeout_ms / 3);
-        router.set(zmq::sockopt::heartbeat_timeout, timeout_ms);
+        if (!impl->is_ipc) {
+            const int timeout_ms = static_cast<int>(config.heartbeat_timeout.count());
+            router.set(zmq::sockopt::heartbeat_ivl, timeout_ms / 3);
+            router.set(zmq::sockopt::heartbeat_timeout, timeout_ms);
+        }
         if (zmq_socket_monitor(router.handle(), kMonitorEndpoint, ZMQ_EVENT_DISCONNECTED) != 0)
             return Error(Code::internal, std::string("socket monitor: ") + zmq_strerror(zmq_errno()));
         impl->monitor = zmq::socket_t(impl->context, zmq::socket_type::pair);

@@ -22,7 +22,9 @@ struct RouterConfig {
     /// Events that may wait for one client beyond the socket's own queue before its requests are paused.
     std::size_t max_unread = 1024;
     unsigned socket_mode = 0660;
-    /// A connection without a sign of life for this long is gone. Probed at a third of it.
+    /// Over tcp a connection without a sign of life for this long is gone; probed at a third of it. A client
+    /// whose queue is full answers no probes, so this has to be longer than one may leave its replies unread.
+    /// On ipc the kernel tells who is gone, and nobody is probed.
     std::chrono::milliseconds heartbeat_timeout{15'000};
     /// How long a clean stop waits for clients to take what is already sent.
     std::chrono::milliseconds linger{200};

@@ -86,6 +86,31 @@ TEST_F(ClientTest, StreamsOneGeneration) {
     }
 }
 
+TEST_F(ClientTest, TakesAWholeReplyWhileItsCallerIsBusy) {
+    constexpr std::uint64_t kTokens = 3'000;
+    RouterConfig c = config();
+    c.max_unread = 100'000;
+    auto loop = start(c);
+    loop->set_sink(daemon_of(*loop, [&](Inbound in) {
+        for (std::uint64_t i = 0; i < kTokens; ++i)
+            loop->send(in.client, in.id, token_event(static_cast<std::int64_t>(i), std::string(16'384, 'x')));
+        loop->send(in.client, in.id, DoneEvent{});
+    }));
+    auto client = connect(loop->endpoint());
+    ASSERT_TRUE(client);
+    constexpr std::uint64_t kAll = kTokens + 2;  // the answer to the ping and `done` too
+    std::uint64_t n_events = 0;
+    const auto last = client->generate(prompt_request(), [&](const Event&) {
+        if (n_events++ > 0) return;
+        const auto end = std::chrono::steady_clock::now() + 20s;
+        while (loop->counts().n_sent < kAll && std::chrono::steady_clock::now() < end)
+            std::this_thread::sleep_for(1ms);
+        EXPECT_EQ(loop->counts().n_sent, kAll) << "all of it is here, and only one event was taken";
+    });
+    ASSERT_TRUE(last) << last.error().to_string();
+    EXPECT_EQ(n_events, kTokens + 1);
+}
+
 TEST_F(ClientTest, CancelsWhenTheFlagIsSet) {
     auto loop = start();
     std::optional<Inbound> running;

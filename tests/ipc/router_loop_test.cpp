@@ -113,6 +113,21 @@ TEST_F(RouterLoopTest, TellsOfASlowReaderAndLosesNothing) {
     EXPECT_FALSE(recorder_.next<ClientBacklog>(50ms)) << "told once each";
 }
 
+/// A socket whose queue is full reads nothing more, probes neither.
+TEST_F(RouterLoopTest, AClientThatDoesNotReadForLongIsNotTakenForGone) {
+    RouterConfig c = config();
+    c.heartbeat_timeout = 90ms;
+    auto loop = start(c);
+    loop->set_sink(recorder_.sink());
+    RawClient client(context_, loop->endpoint(), zmq::socket_type::dealer, "", 1);
+    client.ask(RequestId("r"), prompt_request());
+    const auto in = recorder_.expect<Inbound>();
+    constexpr int kEvents = 700;
+    for (int i = 0; i < kEvents; ++i) loop->send(in.client, in.id, token_event(i, std::string(16'384, 'x')));
+    EXPECT_FALSE(recorder_.next<ClientGone>(500ms));
+    for (int i = 0; i < kEvents; ++i) ASSERT_EQ(client.expect<TokenEvent>(in.id).i, i);
+}
+
 TEST_F(RouterLoopTest, SeesThatAnIdleClientLeft) {
     auto loop = start();
     loop->set_sink(recorder_.sink());
@@ -181,8 +196,8 @@ TEST_F(RouterLoopTest, CutsOffAClientThatOnlyAsks) {
         for (int i = 0; i < 500; ++i) flooder.send(ping);
         expect_ping_answered(other, RequestId("o"));
     }
-    // What was in the queues comes, then the notice. What the socket still held of the flood may have it cut off
-    // again; once that is read too, all is as with a new client.
+    // What was in the queues comes, then the notice. What the socket still held of the flood may have it cut
+    // off again; once that is read too, all is as with a new client.
     for (;;) {
         const Reply r = flooder.reply();
         if (r.id) continue;
