@@ -8,7 +8,7 @@ namespace pantheon::actors {
 
 void SchedulerState::measure(const StepDone& done, Clock::time_point now) {
     last_step = now;
-    pacer.observe(step_shape, {done.elapsed_ms, done.longest_unit_ms});
+    pacer.observe(step_shape, {done.elapsed_ms, done.longest_unit_ms}, settings->limits.max_gap);
     if (done.n_rows > 0) step_rows.add(static_cast<double>(done.n_rows));
     step_seconds.add(done.elapsed_ms / 1000);
 }

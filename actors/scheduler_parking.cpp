@@ -117,7 +117,7 @@ void SchedulerState::park(std::size_t index) {
 /// Amid a run in parts there is no state to keep, so that its end is awaited, unless the others need the room
 /// now.
 bool SchedulerState::may_park(const RunningSequence& sequence) const {
-    return !sequence.is_in_flight && (!sequence.begun || kv_ceiling);
+    return !sequence.is_in_flight && (!sequence.begun || kv_bytes_placed() > kv_limit());
 }
 
 /// Those that were to be parked while a step with rows of them was under way.

@@ -10,6 +10,7 @@ constexpr double kLeastRowShare = 0.25;  // of a step's time is its rows' fault,
 constexpr double kAim = 0.85;
 // Of a part beside streams: it has one unit at least, however long that turns out.
 constexpr double kUnitOfPart = 0.7;
+constexpr double kMostTimes = 4;
 constexpr double kShortStepMs = 10;  // a chunk in such a step nobody notices; turns would only make work
 
 }  // namespace
@@ -75,6 +76,10 @@ double PrefillTurns::part_ms(std::chrono::milliseconds max_gap) const {
     return std::min(usual + unused, std::max(usual, static_cast<double>(max_gap.count())));
 }
 
+double PrefillTurns::most_ms(std::chrono::milliseconds max_gap) const {
+    return kMostTimes * std::max(static_cast<double>(max_gap.count()), decode_ms_);
+}
+
 ReadLimits StepPacer::limits(std::int64_t n_decode_rows, int n_decoding,
                              std::chrono::milliseconds max_gap) const {
     if (n_decoding > 0 && !turns_.may_read()) return {};
@@ -95,15 +100,16 @@ ReadLimits StepPacer::limits(std::int64_t n_decode_rows, int n_decoding,
     return limits;
 }
 
-void StepPacer::observe(const StepShape& shape, const StepTime& time) {
-    if (shape.n_read_rows == 0) return turns_.decoded(time.elapsed_ms);
+void StepPacer::observe(const StepShape& shape, const StepTime& time, std::chrono::milliseconds max_gap) {
+    const double counted_ms = std::min(time.elapsed_ms, turns_.most_ms(max_gap));
+    if (shape.n_read_rows == 0) return turns_.decoded(counted_ms);
     Pace& pace = shape.is_score ? score_ : prompt_;
     if (time.longest_unit_ms > 0) pace.units.observe(shape.n_read_rows, time.longest_unit_ms);
     // A run in one part is as good as a step.
     if (!shape.is_part || (shape.begins && time.longest_unit_ms > 0))
         pace.steps.observe(shape.n_decode_rows + shape.n_read_rows, time.elapsed_ms);
     if (shape.n_decoding == 0) return turns_.read_alone();
-    turns_.read(time.elapsed_ms, shape.n_decode_rows > 0);
+    turns_.read(counted_ms, shape.n_decode_rows > 0);
 }
 
 }  // namespace pantheon::actors

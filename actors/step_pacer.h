@@ -58,6 +58,9 @@ class PrefillTurns {
     /// How long the next may take: more, up to max_gap, where those before came to less than the prompt's
     /// share.
     double part_ms(std::chrono::milliseconds max_gap) const;
+    /// What a step is taken to have lasted at most. One that took far longer than any should was held up, by
+    /// a host that was suspended, say; that time is nobody's, and nobody shall wait for it to be paid back.
+    double most_ms(std::chrono::milliseconds max_gap) const;
 
   private:
     void spend(double reading_ms, double elapsed_ms);
@@ -94,7 +97,7 @@ class StepPacer {
     /// What may be read when n_decode_rows of n_decoding streams could decode; nothing while it is their
     /// turn.
     ReadLimits limits(std::int64_t n_decode_rows, int n_decoding, std::chrono::milliseconds max_gap) const;
-    void observe(const StepShape& shape, const StepTime& time);
+    void observe(const StepShape& shape, const StepTime& time, std::chrono::milliseconds max_gap);
 
   private:
     struct Pace {

@@ -70,7 +70,7 @@ class FakeExecutor : public model::Executor {
     Status convert_to_q4_0(SlotId slot) override {
         auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
         if (!sequence) return Error(Code::failed_precondition, "not bound");
-        if (n_parts_done_.contains(slot)) return Error(Code::failed_precondition, "amid a run");
+        if (begun_.contains(slot)) return Error(Code::failed_precondition, "amid a run");
         sequence->is_q4_0 = true;
         ++control_->n_converted;
         control_->kv_used_bytes = kv_used_bytes();
@@ -90,7 +90,7 @@ class FakeExecutor : public model::Executor {
         if (control_->fail_snapshot) return Error(Code::resource_exhausted, "injected: no memory");
         const auto& sequence = slots_[static_cast<std::size_t>(slot.value)];
         if (!sequence) return Error(Code::failed_precondition, "not bound");
-        if (n_parts_done_.contains(slot)) return Error(Code::failed_precondition, "amid a run");
+        if (begun_.contains(slot)) return Error(Code::failed_precondition, "amid a run");
         const bool is_rounded = format == model::ImageFormat::f16;
         auto checkpoint =
             std::make_shared<const FakeCheckpoint>(sequence->tokens, sequence->is_q4_0, is_rounded);
@@ -99,7 +99,7 @@ class FakeExecutor : public model::Executor {
         return model::CheckpointPtr(std::move(checkpoint));
     }
     void release(SlotId slot) override {
-        n_parts_done_.erase(slot);
+        begun_.erase(slot);
         slots_[static_cast<std::size_t>(slot.value)].reset();
     }
     std::int32_t length(SlotId slot) const override {
@@ -123,14 +123,18 @@ class FakeExecutor : public model::Executor {
 
     Result<std::optional<model::StepLogits>> step_in_parts(const model::StepRun& run,
                                                            const Pause& pause) override {
-        int& n_done = n_parts_done_[run.slot];
-        if (++n_done < control_->n_parts) {
+        auto begun = begun_.find(run.slot);
+        if (begun == begun_.end()) {
+            if (!has_room({&run, 1})) return used_up();
+            begun = begun_.emplace(run.slot, Begun{0, run.tokens.size()}).first;
+        }
+        if (++begun->second.n_parts < control_->n_parts) {
             if (auto act = control_->during_each_part) act(run);  // which may set another
             (void)pause(model::RunUnit::gdn, model::RunUnit::experts);
             ++control_->n_begun_parts;
             return std::optional<model::StepLogits>();
         }
-        n_parts_done_.erase(run.slot);
+        begun_.erase(begun);
         auto logits = step({&run, 1});
         if (!logits) return std::move(logits).error();
         return std::optional(*logits);
@@ -146,16 +150,13 @@ class FakeExecutor : public model::Executor {
         if (control_->during_each_step) control_->during_each_step(runs);
         std::size_t n_rows = 0;
         for (const model::StepRun& run : runs) {
-            if (n_parts_done_.contains(run.slot)) return Error(Code::failed_precondition, "amid a run");
+            if (begun_.contains(run.slot)) return Error(Code::failed_precondition, "amid a run");
             if (length(run.slot) != run.pos) return Error(Code::failed_precondition, "wrong position");
             if (run.pos + static_cast<std::int32_t>(run.tokens.size()) > n_ctx_)
                 return Error(Code::failed_precondition, "past n_ctx");
             n_rows += run.tokens.size();
         }
-        if (control_->kv_pool_bytes > 0 && kv_bytes_with(runs) > control_->kv_pool_bytes) {
-            ++control_->n_exhausted;
-            return Error(Code::resource_exhausted, "injected: the pool is used up");
-        }
+        if (!has_room(runs)) return used_up();
         control_->rows_per_step.push_back(n_rows);
         logits_.clear();
         for (const model::StepRun& run : runs) {
@@ -185,11 +186,26 @@ class FakeExecutor : public model::Executor {
         bool is_q4_0 = false;
     };
 
+    struct Begun {
+        int n_parts = 0;  // done
+        std::size_t n_rows = 0;
+    };
+
+    bool has_room(std::span<const model::StepRun> runs) const {
+        return control_->kv_pool_bytes == 0 || kv_bytes_with(runs) <= control_->kv_pool_bytes;
+    }
+    Error used_up() {
+        ++control_->n_exhausted;
+        return {Code::resource_exhausted, "injected: the pool is used up"};
+    }
+    /// A run takes its rows when it begins.
     std::uint64_t kv_bytes_with(std::span<const model::StepRun> runs) const {
         std::uint64_t n_bytes = 0;
         for (std::size_t i = 0; i < slots_.size(); ++i) {
             if (!slots_[i]) continue;
             std::size_t n_rows = slots_[i]->tokens.size();
+            if (const auto begun = begun_.find(SlotId(static_cast<std::int32_t>(i))); begun != begun_.end())
+                n_rows += begun->second.n_rows;
             for (const model::StepRun& run : runs)
                 if (run.slot.value == static_cast<std::int32_t>(i)) n_rows += run.tokens.size();
             n_bytes += (n_rows + kFakeBlockRows - 1) / kFakeBlockRows *
@@ -216,7 +232,7 @@ class FakeExecutor : public model::Executor {
     TokenId end_;
     std::vector<std::optional<FakeSequence>> slots_;
     std::vector<float> logits_;
-    std::map<SlotId, int> n_parts_done_;  // of runs that have begun
+    std::map<SlotId, Begun> begun_;  // runs in parts
     int n_packed_ = 0, n_to_pack_ = 0;
 };
 

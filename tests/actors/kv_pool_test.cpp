@@ -99,7 +99,10 @@ TEST_F(KvPoolTest, AStepWithoutRoomParksTheNewestAndEveryReplyIsTheOneOfAnUnlimi
     EXPECT_EQ(snapshot()->n_busy + snapshot()->n_parked, 0);
 }
 
-TEST_F(KvPoolTest, ByTheCountOfTheActorsNoStepNeedsMoreThanThereIs) {
+class KvPoolInPartsTest : public KvPoolTest, public testing::WithParamInterface<int> {};
+
+TEST_P(KvPoolInPartsTest, ByTheCountOfTheActorsNoStepNeedsMoreThanThereIs) {
+    control->n_parts = GetParam();
     settings.limits.queue = 100;
     settings.engine.kv_pool_bytes = control->kv_pool_bytes = 900;
     start();
@@ -107,7 +110,7 @@ TEST_F(KvPoolTest, ByTheCountOfTheActorsNoStepNeedsMoreThanThereIs) {
     std::vector<std::vector<TokenId>> asked;
     for (std::uint64_t r = 0; r < 40; ++r) {
         asked.push_back(prompt(random() % 20));
-        asked.back().resize(3 + random() % 60, 'x');
+        asked.back().resize(3 + random() % 100, 'x');
         GenerateRequest request = greedy(asked.back());
         request.priority = static_cast<int>(random() % 3);
         request.cache = random() % 2 == 0 ? CacheMode::private_ : CacheMode::off;
@@ -119,6 +122,9 @@ TEST_F(KvPoolTest, ByTheCountOfTheActorsNoStepNeedsMoreThanThereIs) {
     EXPECT_GT(control->kv_most_bytes, 600U);
     for (std::uint64_t r = 0; r < 40; ++r) EXPECT_EQ(streamed("c", RequestId(r)), expected(asked[r])) << r;
 }
+
+INSTANTIATE_TEST_SUITE_P(Parts, KvPoolInPartsTest, testing::Values(1, 6, 40),
+                         testing::PrintToStringParamName());
 
 TEST_F(KvPoolTest, TheLowestPriorityIsParkedFirst) {
     control->kv_pool_bytes = 500;

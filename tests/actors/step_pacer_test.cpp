@@ -86,7 +86,7 @@ struct Simulation {
         shape.n_read_rows = n_read;
         const double ms = pass_ms(n_streams + n_read);
         spend(ms);
-        pacer.observe(shape, {ms, 0});
+        pacer.observe(shape, {ms, 0}, max_gap);
         longest_gap_ms = std::max(longest_gap_ms, since_decoded_ms);
         since_decoded_ms = 0;
         streams += 1;
@@ -112,7 +112,7 @@ struct Simulation {
             is_done = ++n_units == 2 * n_layers;
         } while (!is_done && !clock.is_part_over(unit_at(n_units)));
         const double ms = std::chrono::duration<double, std::milli>(now - begin).count();
-        pacer.observe(shape, {ms, is_done ? clock.longest_unit_ms() : 0});
+        pacer.observe(shape, {ms, is_done ? clock.longest_unit_ms() : 0}, max_gap);
         if (!is_done) return;
         read += static_cast<double>(std::exchange(n_run, 0));
         n_units = 0;
@@ -172,7 +172,7 @@ TEST(StepPacerTest, KeepsItsPromisesWhateverStepsTake) {
         for (int i = 0; i < 20; ++i) {
             StepShape shape;
             shape.n_decode_rows = shape.n_decoding = die.n_streams;
-            beside.pacer.observe(shape, {one_step, 0});
+            beside.pacer.observe(shape, {one_step, 0}, beside.max_gap);
         }
         beside.elapsed_ms = beside.streams = beside.read = beside.longest_gap_ms = 0;
         beside.since_decoded_ms = 0;
@@ -192,12 +192,12 @@ TEST(StepPacerTest, ScoreJobsHaveAPaceOfTheirOwn) {
         score.n_read_rows = 6;
         prompt.n_decoding = score.n_decoding = 1;
         prompt.is_part = score.is_part = score.is_score = true;
-        pacer.observe(prompt, {60, 60});
-        pacer.observe(score, {60, 60});
+        pacer.observe(prompt, {60, 60}, 222ms);
+        pacer.observe(score, {60, 60}, 222ms);
     }
     StepShape decode;
     decode.n_decode_rows = decode.n_decoding = 1;
-    for (int i = 0; i < 400; ++i) pacer.observe(decode, {50, 0});  // what the streams are owed
+    for (int i = 0; i < 400; ++i) pacer.observe(decode, {50, 0}, 222ms);  // what the streams are owed
     const ReadLimits limits = pacer.limits(0, 1, 222ms);
     EXPECT_GE(limits.in_parts.prompt, 60);
     EXPECT_EQ(limits.in_parts.score, kMinRun);
@@ -209,14 +209,14 @@ TEST(StepPacerTest, StreamsThatWaitForTheirSlotsWordAreNotOvertaken) {
     decode.n_decode_rows = decode.n_decoding = part.n_decoding = 4;
     part.n_read_rows = 60;
     part.is_part = true;
-    for (int i = 0; i < 20; ++i) pacer.observe(decode, {50, 0});
+    for (int i = 0; i < 20; ++i) pacer.observe(decode, {50, 0}, 200ms);
     EXPECT_GT(pacer.limits(0, 4, 200ms).in_parts.prompt, 0);
-    pacer.observe(part, {120, 0});
+    pacer.observe(part, {120, 0}, 200ms);
     EXPECT_EQ(pacer.limits(0, 4, 200ms).in_parts.prompt, 0);
     EXPECT_EQ(pacer.limits(0, 4, 200ms).in_parts.score, 0);
     EXPECT_EQ(pacer.limits(0, 4, 200ms).beside.prompt, 0);
     EXPECT_GT(pacer.limits(0, 0, 200ms).in_parts.prompt, 0) << "nobody is left who decodes";
-    for (int i = 0; i < 5; ++i) pacer.observe(decode, {50, 0});
+    for (int i = 0; i < 5; ++i) pacer.observe(decode, {50, 0}, 200ms);
     EXPECT_GT(pacer.limits(4, 4, 200ms).in_parts.prompt, 0) << "paid back";
 }
 
@@ -245,11 +245,38 @@ TEST(StepPacerTest, PartsThatAreShortTakeTurnsWithTheStreamsToo) {
     decode.n_decode_rows = decode.n_decoding = part.n_decoding = beside.n_decode_rows = beside.n_decoding = 4;
     part.n_read_rows = beside.n_read_rows = 60;
     part.is_part = true;
-    for (int i = 0; i < 20; ++i) pacer.observe(decode, {1, 0});
-    pacer.observe(beside, {5, 0});
+    for (int i = 0; i < 20; ++i) pacer.observe(decode, {1, 0}, 5ms);
+    pacer.observe(beside, {5, 0}, 5ms);
     EXPECT_GT(pacer.limits(4, 4, 5ms).in_parts.prompt, 0) << "they decoded in it";
-    pacer.observe(part, {1, 0});
+    pacer.observe(part, {1, 0}, 5ms);
     EXPECT_EQ(pacer.limits(4, 4, 5ms).in_parts.prompt, 0);
+}
+
+/// The host was suspended, or something else held the step up.
+TEST(StepPacerTest, AStepThatWasHeldUpIsSoonForgotten) {
+    StepShape decode, part;
+    decode.n_decode_rows = decode.n_decoding = part.n_decoding = 4;
+    part.n_read_rows = 60;
+    part.is_part = true;
+    const auto may_read = [](const StepPacer& pacer) {
+        return pacer.limits(4, 4, 200ms).in_parts.prompt > 0;
+    };
+    StepPacer owes;
+    for (int i = 0; i < 20; ++i) owes.observe(decode, {10, 0}, 200ms);
+    owes.observe(part, {8000, 0}, 200ms);
+    int n_decoded = 0;
+    for (; n_decoded < 1000 && !may_read(owes); ++n_decoded) owes.observe(decode, {10, 0}, 200ms);
+    EXPECT_LT(n_decoded, 200) << "each 10 ms";
+
+    StepPacer is_owed;
+    for (int i = 0; i < 20; ++i) is_owed.observe(decode, {10, 0}, 200ms);
+    is_owed.observe(decode, {10000, 0}, 200ms);
+    int n_parts = 0;
+    for (; n_parts < 100 && may_read(is_owed); ++n_parts) {
+        is_owed.observe(part, {is_owed.limits(4, 4, 200ms).part_ms, 0}, 200ms);
+        is_owed.observe(decode, {10, 0}, 200ms);
+    }
+    EXPECT_LT(n_parts, 10) << "with one step of the streams after each";
 }
 
 /// A clock and the time that its run takes.

@@ -26,6 +26,15 @@ std::function<void(PortEvent)> answer_all(RouterLoop& loop, std::size_t n_bytes 
     };
 }
 
+/// Events of 16 KiB: the kernel's buffers hold a dozen, the socket's queue 256.
+void send_many(RouterLoop& loop, const Inbound& to, int n) {
+    for (int i = 0; i < n; ++i) loop.send(to.client, to.id, token_event(i, std::string(16'384, 'x')));
+}
+
+void expect_many(RawClient& client, const RequestId& id, int n) {
+    for (int i = 0; i < n; ++i) ASSERT_EQ(client.expect<TokenEvent>(id).i, i);
+}
+
 void expect_ping_answered(RawClient& client, const RequestId& id) {
     client.ask(id, PingRequest{});
     (void)client.expect<ResultEvent>(id);
@@ -95,9 +104,7 @@ TEST_F(RouterLoopTest, TellsOfASlowReaderAndLosesNothing) {
     RawClient client(context_, loop->endpoint(), zmq::socket_type::dealer, "", 1);
     client.ask(RequestId("r"), prompt_request());
     const auto in = recorder_.expect<Inbound>();
-    // 16 KiB each: the kernel's buffers hold a dozen, the socket's queue 256.
-    constexpr int kEvents = 700;
-    for (int i = 0; i < kEvents; ++i) loop->send(in.client, in.id, token_event(i, std::string(16'384, 'x')));
+    send_many(*loop, in, 700);
     const auto stalled = recorder_.expect<ClientBacklog>();
     EXPECT_EQ(stalled.client, in.client);
     EXPECT_TRUE(stalled.is_stalled);
@@ -108,7 +115,7 @@ TEST_F(RouterLoopTest, TellsOfASlowReaderAndLosesNothing) {
     loop->send(ping.client, ping.id, result_of("{}"));
     (void)other.expect<ResultEvent>(RequestId("o"));
 
-    for (int i = 0; i < kEvents; ++i) ASSERT_EQ(client.expect<TokenEvent>(in.id).i, i);
+    expect_many(client, in.id, 700);
     EXPECT_FALSE(recorder_.expect<ClientBacklog>().is_stalled);
     EXPECT_FALSE(recorder_.next<ClientBacklog>(50ms)) << "told once each";
 }
@@ -122,10 +129,9 @@ TEST_F(RouterLoopTest, AClientThatDoesNotReadForLongIsNotTakenForGone) {
     RawClient client(context_, loop->endpoint(), zmq::socket_type::dealer, "", 1);
     client.ask(RequestId("r"), prompt_request());
     const auto in = recorder_.expect<Inbound>();
-    constexpr int kEvents = 700;
-    for (int i = 0; i < kEvents; ++i) loop->send(in.client, in.id, token_event(i, std::string(16'384, 'x')));
+    send_many(*loop, in, 700);
     EXPECT_FALSE(recorder_.next<ClientGone>(500ms));
-    for (int i = 0; i < kEvents; ++i) ASSERT_EQ(client.expect<TokenEvent>(in.id).i, i);
+    expect_many(client, in.id, 700);
 }
 
 TEST_F(RouterLoopTest, SeesThatAnIdleClientLeft) {
@@ -148,7 +154,7 @@ TEST_F(RouterLoopTest, DropsTheQueueOfAClientThatLeft) {
     auto client = std::make_unique<RawClient>(context_, loop->endpoint(), zmq::socket_type::dealer, "", 1);
     client->ask(RequestId("r"), prompt_request());
     const auto in = recorder_.expect<Inbound>();
-    for (int i = 0; i < 600; ++i) loop->send(in.client, in.id, token_event(i, std::string(16'384, 'x')));
+    send_many(*loop, in, 600);
     EXPECT_TRUE(recorder_.expect<ClientBacklog>().is_stalled);
     client.reset();
     EXPECT_EQ(recorder_.expect<ClientGone>().client, in.client);
@@ -337,7 +343,7 @@ TEST_F(RouterLoopTest, StopsInTimeBesideAClientThatNeverReads) {
     RawClient client(context_, loop->endpoint(), zmq::socket_type::dealer, "", 1);
     client.ask(RequestId("r"), prompt_request());
     const auto in = recorder_.expect<Inbound>();
-    for (int i = 0; i < 600; ++i) loop->send(in.client, in.id, token_event(i, std::string(16'384, 'x')));
+    send_many(*loop, in, 600);
     const auto begin = std::chrono::steady_clock::now();
     loop.reset();
     EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
