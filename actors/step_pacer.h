@@ -38,7 +38,7 @@ class ChunkSizer {
 /// alone, whatever a step takes.
 class PrefillTurns {
   public:
-    static constexpr double kShare = 0.375;
+    static constexpr double kShare = 0.37;
     /// A step without any rows of a prompt.
     void decoded(double elapsed_ms);
     /// A step with a chunk of a prompt while streams were decoding. has_decode_rows: with rows of theirs;
