@@ -32,7 +32,7 @@ class PartClock {
     Instant begin_, last_;
     double part_ms_ = 0;
     std::array<double, kKinds> latest_{};      // what the last of each kind took; 0: there was none
-    double longest_ = 0, second_longest_ = 0;  // of mixers without attention and experts
+    double longest_ = 0, second_longest_ = 0;  // of GDN mixers and of experts
 };
 
 }  // namespace pantheon::actors
