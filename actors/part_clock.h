@@ -25,7 +25,7 @@ class PartClock {
     double longest_unit_ms() const;
 
   private:
-    static constexpr std::size_t kKinds = 4;
+    static constexpr std::size_t kKinds = static_cast<std::size_t>(model::RunUnit::head) + 1;
     double& latest(model::RunUnit unit) { return latest_[static_cast<std::size_t>(unit)]; }
     double latest(model::RunUnit unit) const { return latest_[static_cast<std::size_t>(unit)]; }
 

@@ -10,7 +10,8 @@ constexpr double kLeastRowShare = 0.25;  // of a step's time is its rows' fault,
 constexpr double kAim = 0.85;
 // Of a part beside streams: it has one unit at least, however long that turns out.
 constexpr double kUnitOfPart = 0.7;
-constexpr double kMostTimes = 4;
+// A step counts for no more: times max_gap or, where that is more, a step of the streams.
+constexpr double kMostCounted = 4;
 constexpr double kShortStepMs = 10;  // a chunk in such a step nobody notices; turns would only make work
 
 }  // namespace
@@ -77,7 +78,7 @@ double PrefillTurns::part_ms(std::chrono::milliseconds max_gap) const {
 }
 
 double PrefillTurns::most_ms(std::chrono::milliseconds max_gap) const {
-    return kMostTimes * std::max(static_cast<double>(max_gap.count()), decode_ms_);
+    return kMostCounted * std::max(static_cast<double>(max_gap.count()), decode_ms_);
 }
 
 ReadLimits StepPacer::limits(std::int64_t n_decode_rows, int n_decoding,

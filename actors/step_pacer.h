@@ -35,7 +35,7 @@ class ChunkSizer {
 /// Shares the die's time between streams and the prompt that is read: the prompt gets kShare of it. What a
 /// step with a chunk took longer than one without is owed to the streams, which then decode alone until it is
 /// paid back. So streams keep 1 − kShare of their throughput and a newcomer needs 1 / kShare of its time
-/// alone, whatever a step takes.
+/// alone, whatever a step takes that was not held up (most_ms).
 class PrefillTurns {
   public:
     static constexpr double kShare = 0.37;

@@ -127,7 +127,7 @@ enum class RunUnit : std::uint8_t {
     gdn,        // the mixer of a layer
     attention,  // the mixer of a layer
     experts,    // of a layer
-    head,       // comes last
+    head,       // comes last, here too
 };
 
 class Executor {

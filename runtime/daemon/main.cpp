@@ -44,7 +44,7 @@ ipc::RouterConfig router_config(const config::Config& config) {
     ipc::RouterConfig router;
     router.endpoint = config.ipc.endpoint;
     router.max_unread = static_cast<std::size_t>(config.ipc.max_unread);
-    router.heartbeat_timeout += config.ipc.stall;
+    router.heartbeat_timeout += config.ipc.stall;  // who does not read answers no probes
     return router;
 }
 

@@ -81,7 +81,9 @@ class Streams:
         """Notes what comes within that time, or returns with the first that came."""
         if not self.client._socket.poll(max(0, int(seconds * 1000))):
             return
-        event, now = self.client._receive(), time.perf_counter()
+        self.note(self.client._receive(), time.perf_counter())
+
+    def note(self, event, now):
         if event["ev"] == "token" and "token" in event:
             self.times[event["id"]].append(now)
         elif event["ev"] in ("done", "error"):

@@ -13,7 +13,6 @@ Nothing else should run on the machine. Exits with 1 when a request was lost.
 import argparse
 import collections
 import os
-import random
 import sys
 import time
 from pathlib import Path
@@ -21,10 +20,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 import readings  # noqa: E402
 from daemon import Daemon  # noqa: E402
+from gap_bench import Streams  # noqa: E402
 from socket_bench import wait_until_settled  # noqa: E402
 
 MIB = 2**20
-PATIENCE_S = 900
 N_STREAMS = 16
 STREAM_PROMPT, CACHED_PROMPT = 256, 600  # tokens
 LATE_TOKENS = 4
@@ -46,58 +45,36 @@ def print_row(values):
     print("  ".join(f"{value!s:>{width}}" for value, width in zip(values, COLUMNS.values())), flush=True)
 
 
-class Requests:
-    """Everything that was asked of the daemon, and what came of it."""
+class Requests(Streams):
+    """Also those that are refused, and what became of each."""
 
-    def __init__(self, client):
-        self.client = client
-        self.bias = client.without_end()
-        self.random = random.Random(1)
-        self.asked, self.n_tokens, self.ends = {}, collections.Counter(), {}
-        self.accepted = set()
+    def __init__(self, daemon):
+        super().__init__(daemon.endpoint, daemon.process.pid)
+        self.asked, self.accepted, self.ends = {}, set(), {}
 
-    def begin(self, n_prompt, max_tokens, cache="off"):
-        prompt = [self.random.randrange(60, 110) for _ in range(n_prompt)]
-        request = self.client.send(
-            "generate", tokens=prompt, max_tokens=max_tokens, temperature=0.0, cache=cache, logit_bias=self.bias
-        )
+    def begin(self, prompt, max_tokens, cache="off"):
+        request = super().begin(prompt, max_tokens, cache)
         self.asked[request] = max_tokens
         return request
 
-    def pump_for(self, seconds):
-        end = time.perf_counter() + seconds
-        while (left := end - time.perf_counter()) > 0:
-            if not self.client._socket.poll(int(1000 * left) + 1):
-                return
-            event = self.client._receive()
-            request = event["id"]
-            if request not in self.asked:
-                self.client._waiting[request].append(event)
-            elif event["ev"] == "token":
-                self.n_tokens[request] += "token" in event
-            elif event["ev"] == "accepted":
-                self.accepted.add(request)
-            elif event["ev"] in ("done", "error"):
-                self.ends[request] = event
+    def note(self, event, now):
+        request = event["id"]
+        if request in self.asked and event["ev"] == "accepted":
+            self.accepted.add(request)
+        elif request in self.asked and event["ev"] in ("done", "error"):
+            self.ends[request] = event
+        else:
+            super().note(event, now)
 
-    def pump_until(self, condition):
-        end = time.monotonic() + PATIENCE_S
-        while not condition():
-            self.pump_for(0.02)
-            if time.monotonic() > end:
-                raise RuntimeError(f"nothing came of it within {PATIENCE_S} s")
-
-    def status(self):
-        request = self.client.send("status")
-        self.pump_until(lambda: self.client._waiting[request])
-        return self.client._waiting[request].popleft()
+    def n_tokens(self, requests):
+        return sum(len(self.times[request]) for request in requests)
 
     def lost(self):
         """Accepted requests that had fewer tokens than they asked for."""
 
         def is_whole(request):
             end = self.ends[request]
-            return end.get("finish") == "length" and self.n_tokens[request] == self.asked[request]
+            return end.get("finish") == "length" and self.n_tokens([request]) == self.asked[request]
 
         return [request for request in self.accepted if not is_whole(request)]
 
@@ -115,7 +92,7 @@ class Ladder:
 
     def row(self, speed, answer):
         """Prints it; where the ladder stands."""
-        status = self.requests.status()
+        status = self.requests.call("status")
         engine, cache, memory = status["engines"][0], status["cache"], status["memory"]
         die, slots = engine["dies"][0], engine["slots"]
         with open(f"/proc/{self.pid}/status", encoding="utf-8") as lines:
@@ -132,26 +109,25 @@ class Ladder:
     def measure(self, rung):
         """Waits for it and tells what it is like; a rung lasts for hold_s."""
         requests = self.requests
-        requests.pump_until(lambda: requests.status()["memory"]["rung"] == rung)
+        requests.pump_until(lambda: requests.call("status")["memory"]["rung"] == rung)
         requests.pump_for(0.3 * self.hold_s)
-        n_before, start = sum(requests.n_tokens[s] for s in self.streams), time.perf_counter()
+        n_before, start = requests.n_tokens(self.streams), time.perf_counter()
         requests.pump_for(0.5 * self.hold_s)
-        speed = (sum(requests.n_tokens[s] for s in self.streams) - n_before) / (time.perf_counter() - start)
-        late = requests.begin(8, LATE_TOKENS)
+        speed = (requests.n_tokens(self.streams) - n_before) / (time.perf_counter() - start)
+        late = requests.begin(requests.prompt(8), LATE_TOKENS)
         requests.pump_until(lambda: late in requests.accepted or late in requests.ends)
         answer = "accepted" if late in requests.accepted else says(requests.ends[late])
         self.late.append((self.row(f"{speed:.1f}", answer), late))
 
 
 def measure(daemon, shown, options):
-    with daemon.client() as client:
-        wait_until_settled(daemon.process.pid, client)
-        requests = Requests(client)
+    requests = Requests(daemon)
+    try:
         for _ in range(options.cached):
-            request = requests.begin(CACHED_PROMPT, 1, "private")
+            request = requests.begin(requests.prompt(CACHED_PROMPT), 1, "private")
             requests.pump_until(lambda: request in requests.ends)
-        streams = [requests.begin(STREAM_PROMPT, options.tokens) for _ in range(N_STREAMS)]
-        requests.pump_until(lambda: all(requests.n_tokens[s] > 0 for s in streams))
+        streams = [requests.begin(requests.prompt(STREAM_PROMPT), options.tokens) for _ in range(N_STREAMS)]
+        requests.pump_until(lambda: all(requests.times[s] for s in streams))
         print_row(COLUMNS)
         ladder = Ladder(daemon, requests, streams, options.hold)
         ladder.measure(0)
@@ -166,16 +142,17 @@ def measure(daemon, shown, options):
         if all(stream in requests.ends for stream in streams):
             print("the streams ended before the ladder did: take more --tokens")
         requests.pump_until(lambda: all(request in requests.ends for request in requests.asked))
-        wait_until_settled(daemon.process.pid, client)
+        wait_until_settled(daemon.process.pid, requests.client)
         ladder.row("", "all have ended")
-        for when, request in ladder.late:
-            print(f"  came at {when}: {says(requests.ends[request])}")
-        notes = collections.Counter(says(requests.ends[stream]) for stream in streams)
-        for what, n in notes.items():
-            print(f"  {n} streams: {what}")
-        lost = requests.lost()
-        print(f"{len(requests.asked)} requests, {len(requests.accepted)} accepted, {len(lost)} of these lost {lost}")
-        return 1 if lost else 0
+    finally:
+        requests.client.__exit__()
+    for when, request in ladder.late:
+        print(f"  came at {when}: {says(requests.ends[request])}")
+    for what, n in collections.Counter(says(requests.ends[stream]) for stream in streams).items():
+        print(f"  {n} streams: {what}")
+    lost = requests.lost()
+    print(f"{len(requests.asked)} requests, {len(requests.accepted)} accepted, {len(lost)} of these lost {lost}")
+    return 1 if lost else 0
 
 
 def main():
